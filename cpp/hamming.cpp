@@ -1,0 +1,159 @@
+#include "hamming.hpp"
+
+#include <algorithm>
+
+#include "cpu.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace asymhash {
+
+namespace {
+
+// Items are taken in blocks that stay in the first-level cache while every query passes over them. Inside
+// a block the words lie plane by plane (all first words, then all second words, ...), so that one vector
+// register holds the same word of neighbouring items and no register has to be summed across.
+constexpr std::size_t BLOCK = 256;
+
+struct Planes {
+    const std::uint64_t* words;  // word w of item i is words[w * stride + i]
+    std::size_t stride;
+    std::size_t n_words;
+    std::size_t n_items;
+};
+
+using BlockKernel = void (*)(const Planes&, const std::uint64_t* query, std::uint16_t* distances);
+
+// Shifts and adds only: no multiplication and no table, so that compilers vectorise it at any base level.
+inline std::uint64_t count_bits(std::uint64_t x) {
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    x += x >> 8;
+    x += x >> 16;
+    x += x >> 32;
+    return x & 0x7f;
+}
+
+void block_portable(const Planes& planes, const std::uint64_t* query, std::uint16_t* distances) {
+    for (std::size_t i = 0; i < planes.n_items; ++i) {
+        std::uint64_t sum = 0;
+        for (std::size_t w = 0; w < planes.n_words; ++w) {
+            sum += count_bits(planes.words[w * planes.stride + i] ^ query[w]);
+        }
+        distances[i] = static_cast<std::uint16_t>(sum);
+    }
+}
+
+#if defined(__x86_64__)
+
+// Bits of four items by looking up both nibbles of every byte. A byte of the sum is at most 8 per word,
+// so 16 words give 128 and never overflow it.
+__attribute__((target("avx2"))) inline __m256i four_items_avx2(const Planes& planes, const std::uint64_t* query,
+                                                               std::size_t first) {
+    const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
+                                           0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
+    const __m256i low_nibble = _mm256_set1_epi8(0x0f);
+    __m256i byte_sums = _mm256_setzero_si256();
+    for (std::size_t w = 0; w < planes.n_words; ++w) {
+        const std::uint64_t* plane = planes.words + w * planes.stride + first;
+        const __m256i item = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(plane));
+        const __m256i x = _mm256_xor_si256(item, _mm256_set1_epi64x(static_cast<long long>(query[w])));
+        const __m256i low = _mm256_and_si256(x, low_nibble);
+        const __m256i high = _mm256_and_si256(_mm256_srli_epi16(x, 4), low_nibble);
+        byte_sums = _mm256_add_epi8(byte_sums, _mm256_shuffle_epi8(table, low));
+        byte_sums = _mm256_add_epi8(byte_sums, _mm256_shuffle_epi8(table, high));
+    }
+    return _mm256_sad_epu8(byte_sums, _mm256_setzero_si256());
+}
+
+__attribute__((target("avx2"))) void block_avx2(const Planes& planes, const std::uint64_t* query,
+                                                std::uint16_t* distances) {
+    // The low halves of the four 64-bit sums, side by side.
+    const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    std::size_t i = 0;
+    for (; i + 8 <= planes.n_items; i += 8) {
+        const __m256i a = _mm256_permutevar8x32_epi32(four_items_avx2(planes, query, i), low_halves);
+        const __m256i b = _mm256_permutevar8x32_epi32(four_items_avx2(planes, query, i + 4), low_halves);
+        const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(distances + i), packed);
+    }
+    const Planes rest{planes.words + i, planes.stride, planes.n_words, planes.n_items - i};
+    block_portable(rest, query, distances + i);
+}
+
+__attribute__((target("avx512f,avx512vpopcntdq"))) void block_avx512(const Planes& planes,
+                                                                     const std::uint64_t* query,
+                                                                     std::uint16_t* distances) {
+    for (std::size_t i = 0; i < planes.n_items; i += 8) {
+        const std::size_t left = std::min<std::size_t>(8, planes.n_items - i);
+        const __mmask8 mask = static_cast<__mmask8>((1u << left) - 1u);
+        __m512i sums = _mm512_setzero_si512();
+        for (std::size_t w = 0; w < planes.n_words; ++w) {
+            const __m512i item = _mm512_maskz_loadu_epi64(mask, planes.words + w * planes.stride + i);
+            const __m512i x = _mm512_xor_si512(item, _mm512_set1_epi64(static_cast<long long>(query[w])));
+            sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(x));
+        }
+        _mm512_mask_cvtepi64_storeu_epi16(distances + i, mask, sums);
+    }
+}
+
+#endif
+
+BlockKernel kernel_of(Level level) {
+#if defined(__x86_64__)
+    if (level == Level::avx512) return block_avx512;
+    if (level == Level::avx2) return block_avx2;
+#else
+    (void)level;
+#endif
+    return block_portable;
+}
+
+// Calls visit(query, first item, distances of the block, items in the block) for every block and query.
+template <typename Visit>
+void for_each_block(const Codes& queries, const Codes& items, Visit visit) {
+    const BlockKernel kernel = kernel_of(current_level());
+    const std::size_t n_words = items.n_words;
+    std::uint64_t buffer[BLOCK * MAX_WORDS];
+    std::uint16_t distances[BLOCK];
+    for (std::size_t first = 0; first < items.n_items; first += BLOCK) {
+        const std::size_t size = std::min(BLOCK, items.n_items - first);
+        Planes planes{items.words + first, size, 1, size};  // one word: the items are their own plane
+        if (n_words > 1) {
+            for (std::size_t i = 0; i < size; ++i) {
+                for (std::size_t w = 0; w < n_words; ++w) {
+                    buffer[w * size + i] = items.words[(first + i) * n_words + w];
+                }
+            }
+            planes = Planes{buffer, size, n_words, size};
+        }
+        for (std::size_t q = 0; q < queries.n_items; ++q) {
+            kernel(planes, queries.words + q * n_words, distances);
+            visit(q, first, distances, size);
+        }
+    }
+}
+
+}  // namespace
+
+void hamming_distances(const Codes& queries, const Codes& items, std::uint16_t* distances) {
+    for_each_block(queries, items,
+                   [&](std::size_t q, std::size_t first, const std::uint16_t* block, std::size_t size) {
+                       std::copy(block, block + size, distances + q * items.n_items + first);
+                   });
+}
+
+void distance_counts(const Codes& queries, const Codes& items, std::int64_t* counts) {
+    const std::size_t row_size = 64 * items.n_words + 1;
+    std::fill(counts, counts + queries.n_items * row_size, 0);
+    for_each_block(queries, items,
+                   [&](std::size_t q, std::size_t, const std::uint16_t* block, std::size_t size) {
+                       std::int64_t* row = counts + q * row_size;
+                       for (std::size_t i = 0; i < size; ++i) ++row[block[i]];
+                   });
+}
+
+}  // namespace asymhash

@@ -1,0 +1,78 @@
+"""Asymmetric binary hashing: one hash function for queries, another for the database.
+
+The names below are loaded when they are first used, so that importing asymhash costs almost nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from asymhash import datasets, errors, similarity, theory
+    from asymhash.baselines.itq import ITQ
+    from asymhash.baselines.lsh import LSH
+    from asymhash.codes import BinaryCodes
+    from asymhash.evaluate.metrics import average_precision, precision_recall, recall_at
+    from asymhash.learn.lin_lin import LinLin
+    from asymhash.learn.lin_v import LinV
+    from asymhash.learn.matrix_codes import MatrixCodes
+    from asymhash.learn.symmetric import SymmetricLinear
+    from asymhash.model import Model, load
+    from asymhash.similarity import Similarity
+
+__all__ = [
+    "ITQ",
+    "LSH",
+    "BinaryCodes",
+    "LinLin",
+    "LinV",
+    "MatrixCodes",
+    "Model",
+    "Similarity",
+    "SymmetricLinear",
+    "average_precision",
+    "datasets",
+    "errors",
+    "load",
+    "precision_recall",
+    "recall_at",
+    "similarity",
+    "theory",
+]
+
+_MODULE_OF = {
+    "ITQ": "asymhash.baselines.itq",
+    "LSH": "asymhash.baselines.lsh",
+    "BinaryCodes": "asymhash.codes",
+    "LinLin": "asymhash.learn.lin_lin",
+    "LinV": "asymhash.learn.lin_v",
+    "MatrixCodes": "asymhash.learn.matrix_codes",
+    "Model": "asymhash.model",
+    "Similarity": "asymhash.similarity",
+    "SymmetricLinear": "asymhash.learn.symmetric",
+    "average_precision": "asymhash.evaluate.metrics",
+    "load": "asymhash.model",
+    "precision_recall": "asymhash.evaluate.metrics",
+    "recall_at": "asymhash.evaluate.metrics",
+}
+_SUBMODULES = frozenset({"datasets", "errors", "similarity", "theory"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    elif name in _SUBMODULES:
+        value = importlib.import_module(f"asymhash.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("asymhash")
+    else:
+        raise AttributeError(f"module 'asymhash' has no attribute {name!r}")
+    globals()[name] = value  # the next use finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
