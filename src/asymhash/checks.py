@@ -191,7 +191,9 @@ def _real_matrix(X: Any, *, where: str, name: str) -> NDArray[Any]:
     try:
         array = np.asarray(X)
     except (TypeError, ValueError) as error:
-        raise invalid_type(where, expected, f"a {type(X).__name__} that NumPy cannot read ({error})") from None
+        raise invalid_type(
+            where, expected, f"a {type(X).__name__} that NumPy cannot read ({error})"
+        ) from None
     if array.ndim != 2:
         remedy = f"Reshape your data: {name}.reshape(1, -1) is one item." if array.ndim == 1 else ""
         raise invalid(where, expected, f"a {array.ndim}-d array of shape {array.shape}", remedy)

@@ -49,7 +49,7 @@ class MissingExtra(AsymhashError, ImportError):
 
 
 class UnsupportedOperation(AsymhashError):
-    """This method or model cannot do what was asked, whatever the arguments."""
+    """The method or model cannot do what was asked, whatever the arguments."""
 
 
 def _message(where: str, expected: str, found: str, remedy: str) -> str:

@@ -52,9 +52,7 @@ def hamming_distances(queries: NDArray[np.uint64], items: NDArray[np.uint64]) ->
     return distances
 
 
-def distance_counts(
-    queries: NDArray[np.uint64], items: NDArray[np.uint64], n_bits: int
-) -> NDArray[np.int64]:
+def distance_counts(queries: NDArray[np.uint64], items: NDArray[np.uint64], n_bits: int) -> NDArray[np.int64]:
     """Count the items at each distance from each query; use it where distances are summed up, not kept.
 
     Parameters

@@ -29,12 +29,11 @@ def hamming_distances(queries: NDArray[np.uint64], items: NDArray[np.uint64]) ->
     array([[2, 0]], dtype=uint16)
     """
     different = queries[:, None, :] ^ items[None, :, :]
-    return np.bitwise_count(different).sum(axis=2, dtype=np.uint16)
+    distances: NDArray[np.uint16] = np.bitwise_count(different).sum(axis=2, dtype=np.uint16)
+    return distances
 
 
-def distance_counts(
-    queries: NDArray[np.uint64], items: NDArray[np.uint64], n_bits: int
-) -> NDArray[np.int64]:
+def distance_counts(queries: NDArray[np.uint64], items: NDArray[np.uint64], n_bits: int) -> NDArray[np.int64]:
     """Count the items at each distance from each query.
 
     Parameters
