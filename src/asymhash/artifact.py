@@ -1,12 +1,12 @@
 """Named arrays and metadata in one checked file.
 
 The file is a safetensors file, so any safetensors reader opens it and nothing in it can run code. Its header
-carries one metadata entry of ours: JSON text that begins with the xxh3_128 digest of the header itself and holds
-one digest for every array. This envelope is fixed for all versions, so that a reader can tell a damaged file from
-a newer one.
+carries one metadata entry of ours: JSON text that begins with the xxh3_128 digest of the header itself and
+holds one digest for every array. This envelope is fixed for all versions, so that a reader can tell a damaged
+file from a newer one.
 
-Layout: 8 bytes little-endian header length, the header, the arrays one after the other up to the last byte. The
-header digest is taken over the length bytes and the header, with zeros where the digest's 32 characters stand.
+Layout: 8 bytes little-endian header length, the header, the arrays one after the other up to the last byte.
+The header digest is taken over the length bytes and the header, with zeros where its own 32 characters stand.
 """
 
 from __future__ import annotations
