@@ -1,0 +1,145 @@
+"""Euclidean distances between two sets of vectors, block by block, exact at every comparison.
+
+The distance of a pair is *defined* as the float64 square root of the float64 sum of squared direct differences,
+which no block size, thread count or BLAS can change. A matrix product gives the squares of all distances of a block
+much faster, but with rounding errors that do depend on those; so it only sorts out the pairs whose comparison is
+certain in spite of the errors (`PairDistances.tolerance` bounds them), and the rest are computed by definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asymhash.errors import invalid
+
+__all__ = ["PairDistances", "Tile"]
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+DEFAULT_BLOCK_SIZE = 2048  # a tile of squares is then 32 MiB
+_DIRECT_NUMBERS = 1 << 20  # direct differences held at once: 8 MiB each for the differences and their squares
+_READ_ROWS = 4096
+# Squares of distances must be finite in float64, with room for sums.
+_MAX_LENGTH = 1e150
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One block of pairs: queries `rows`, database items `columns`; `is_mirrored` where the transposed block is due."""
+
+    rows: slice
+    columns: slice
+    is_mirrored: bool
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether the tile holds the pairs of points with themselves (meaningful in the self case only)."""
+        return self.rows == self.columns
+
+
+class PairDistances:
+    """Distances between queries and database items; database None means the queries themselves ("self case").
+
+    Parameters
+    ----------
+    queries : array of shape (m, d)
+    database : array of shape (n, d) or None
+    block_size : int or None
+        Rows and columns of a tile; never changes a result.
+    where : str
+        Who asks, for error messages.
+    """
+
+    def __init__(
+        self, queries: NDArray[np.generic], database: NDArray[np.generic] | None, block_size: int | None, where: str
+    ) -> None:
+        self.is_self = database is None
+        self.queries = queries
+        self.items = queries if database is None else database
+        self.n_queries, self.n_items = self.queries.shape[0], self.items.shape[0]
+        self.block_size = DEFAULT_BLOCK_SIZE if block_size is None else block_size
+        self._check_lengths(where)
+        # The distance does not depend on the origin, the rounding error of the product does: centre first.
+        self._centre = _mean(self.items)
+        self._query_squares = self._squares(self.queries)
+        self._item_squares = self._query_squares if self.is_self else self._squares(self.items)
+        self.largest_square = 2 * float(self._query_squares.max() + self._item_squares.max())
+        # Products of d + 2 terms, the norms, the centring and the direct form each err by at most
+        # (d + 3) eps (|x|^2 + |y|^2); twice their sum leaves a margin.
+        n_features = self.queries.shape[1]
+        self.tolerance = (4 * n_features + 40) * float(np.finfo(np.float64).eps) * self.largest_square + 1e-300
+
+    def tiles(self) -> Iterator[Tile]:
+        """Yield tiles that cover all pairs once; in the self case the upper triangle, with mirrored tiles marked."""
+        for rows in self.row_blocks():
+            for columns in _slices(self.n_items, self.block_size):
+                if not self.is_self or columns.start >= rows.start:
+                    yield Tile(rows, columns, self.is_self and columns.start > rows.start)
+
+    def row_blocks(self) -> Iterator[slice]:
+        """Yield blocks of queries."""
+        return _slices(self.n_queries, self.block_size)
+
+    def full_rows(self, rows: slice) -> Iterator[tuple[slice, Floats]]:
+        """Yield, for one block of queries, every block of items with the squares, shape (rows, columns)."""
+        queries = self._query_factor(rows)
+        for columns in _slices(self.n_items, self.block_size):
+            yield columns, queries @ self._item_factor(columns).T
+
+    def squares(self, tile: Tile) -> Floats:
+        """Return squared distances of a tile, each within `tolerance` of the squared distance by definition."""
+        return self._query_factor(tile.rows) @ self._item_factor(tile.columns).T
+
+    def direct(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Floats:
+        """Return the distances of some pairs by definition, shape (pairs,)."""
+        distances = np.empty(rows.size, dtype=np.float64)
+        step = max(1, _DIRECT_NUMBERS // self.queries.shape[1])
+        for start in range(0, rows.size, step):
+            part = slice(start, start + step)
+            difference = self.queries[rows[part]].astype(np.float64)
+            difference -= self.items[columns[part]].astype(np.float64)
+            difference *= difference
+            distances[part] = difference.sum(axis=1)
+        return np.sqrt(distances, out=distances)
+
+    def _query_factor(self, rows: slice) -> Floats:
+        # [-2x, |x|^2, 1] [y, 1, |y|^2]' = |x - y|^2: the norms ride in the product instead of two passes over the tile.
+        vectors = self.queries[rows].astype(np.float64) - self._centre
+        vectors *= -2.0
+        return np.column_stack([vectors, self._query_squares[rows], np.ones(vectors.shape[0])])
+
+    def _item_factor(self, columns: slice) -> Floats:
+        vectors = self.items[columns].astype(np.float64) - self._centre
+        return np.column_stack([vectors, np.ones(vectors.shape[0]), self._item_squares[columns]])
+
+    def _squares(self, vectors: NDArray[np.generic]) -> Floats:
+        parts = []
+        for block in _slices(vectors.shape[0], _READ_ROWS):
+            centred = vectors[block].astype(np.float64) - self._centre
+            parts.append(np.einsum("ij,ij->i", centred, centred))
+        return np.concatenate(parts)
+
+    def _check_lengths(self, where: str) -> None:
+        for vectors in (self.queries,) if self.is_self else (self.queries, self.items):
+            for block in _slices(vectors.shape[0], _READ_ROWS):
+                largest = float(np.abs(vectors[block].astype(np.float64)).max(initial=0.0))
+                if largest * np.sqrt(vectors.shape[1]) > _MAX_LENGTH:
+                    expected = f"vectors must be short enough to square their length, at most {_MAX_LENGTH:g}"
+                    raise invalid(where, expected, f"an entry of {largest:g}", "Scale them first.")
+
+
+def _slices(size: int, step: int) -> Iterator[slice]:
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))
+
+
+def _mean(vectors: NDArray[np.generic]) -> Floats:
+    total = np.zeros(vectors.shape[1])
+    for block in _slices(vectors.shape[0], _READ_ROWS):
+        total += vectors[block].sum(axis=0, dtype=np.float64)
+    return total / vectors.shape[0]

@@ -1,0 +1,67 @@
+"""Similarity from ranks: each query's exact k nearest items."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from asymhash.checks import check_integer, check_vectors
+from asymhash.similarity.distances import PairDistances
+from asymhash.similarity.selection import kth_squares
+from asymhash.similarity.similarity import Similarity
+
+__all__ = ["nearest"]
+
+
+def nearest(queries: ArrayLike, database: ArrayLike, k: int, *, block_size: int | None = None) -> Similarity:
+    """Make each query's k nearest items similar; use it as the truth of recall@k.
+
+    Distances are exact, and equal ones go by the smaller item number.
+
+    Parameters
+    ----------
+    queries : array of shape (m, d)
+    database : array of shape (n, d)
+    k : int
+        From 1 to n.
+    block_size : int, optional
+        Queries and items compared at once; changes memory and time only.
+
+    Returns
+    -------
+    Similarity of shape (m, n)
+        With k positives in each row: `similarity.indices.reshape(m, k)` are the true items, by number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from asymhash.similarity import nearest
+    >>> items = np.array([[0.0], [1.0], [3.0]])
+    >>> nearest(np.array([[0.4], [2.0]]), items, k=1).indices
+    array([0, 1], dtype=int32)
+    """
+    where = "nearest"
+    query_vectors = check_vectors(queries, where=where, name="queries")
+    items = check_vectors(database, where=where, name="database", n_features=query_vectors.shape[1])
+    k = check_integer(k, where=where, name="k", low=1, high=items.shape[0])
+    if block_size is not None:
+        block_size = check_integer(block_size, where=where, name="block_size", low=1)
+    pairs = PairDistances(query_vectors, items, block_size, where)
+    indices = np.concatenate([_nearest(pairs, rows, k) for rows in pairs.row_blocks()])
+    indptr = np.arange(pairs.n_queries + 1, dtype=np.int64) * k
+    return Similarity(indptr, indices.ravel(), (pairs.n_queries, pairs.n_items), origin={"kind": where, "k": k})
+
+
+def _nearest(pairs: PairDistances, rows: slice, k: int) -> NDArray[np.int64]:
+    kth = kth_squares(pairs, rows, k)[:, None]
+    owners, items = [], []
+    for columns, squares in pairs.full_rows(rows):
+        owner, item = np.nonzero(squares <= kth + 2 * pairs.tolerance)
+        owners.append(owner)
+        items.append(item + columns.start)
+    owner, item = np.concatenate(owners), np.concatenate(items)
+    order = np.lexsort((item, pairs.direct(owner + rows.start, item), owner))
+    starts = np.searchsorted(owner[order], np.arange(kth.size))
+    chosen: NDArray[np.int64] = item[order][starts[:, None] + np.arange(k)]
+    chosen.sort(axis=1)
+    return chosen

@@ -1,0 +1,249 @@
+"""The +1/-1 matrix S between training queries (rows) and database items (columns), stored as its sparse positives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias, final
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from asymhash.errors import invalid, invalid_type
+
+__all__ = ["Ids", "OriginValue", "Similarity"]
+
+OriginValue: TypeAlias = str | int | float | bool | None
+Ids: TypeAlias = slice | ArrayLike
+
+# What `repr` leaves out of the origin: the kind is shown first, and these two follow from the rest.
+_QUIET = ("kind", "strict")
+
+
+@final
+class Similarity:
+    """Which database items are similar (+1) to which queries; all other pairs are dissimilar (-1).
+
+    Use it as `y` of every method and as the truth of every metric. It is usually made by `neighbors`, `labels`,
+    `shared_labels` or `from_matrix`; the constructor is for positives that are known already.
+
+    Parameters
+    ----------
+    indptr : array of shape (m + 1,)
+        The similar items of query i are `indices[indptr[i]:indptr[i + 1]]`.
+    indices : array of shape (n_positives,)
+        Numbers of similar database items, increasing within each query.
+    shape : (m, n)
+        Numbers of queries and of database items.
+    origin : mapping of str to str, number, bool or None, optional
+        How the similarity was made; kept with the model as provenance.
+
+    Examples
+    --------
+    >>> from asymhash.similarity import Similarity
+    >>> similarity = Similarity([0, 2, 3], [0, 2, 1], (2, 3))
+    >>> similarity
+    Similarity(2 queries x 3 items, 50.0% similar, given)
+    >>> similarity.to_dense()
+    array([[ 1, -1,  1],
+           [-1,  1, -1]], dtype=int8)
+    """
+
+    __slots__ = ("_indices", "_indptr", "_origin", "_shape")
+
+    _indptr: NDArray[np.int64]
+    _indices: NDArray[np.int32] | NDArray[np.int64]
+    _shape: tuple[int, int]
+    _origin: dict[str, OriginValue]
+
+    def __init__(
+        self,
+        indptr: ArrayLike,
+        indices: ArrayLike,
+        shape: tuple[int, int],
+        *,
+        origin: Mapping[str, OriginValue] | None = None,
+    ) -> None:
+        self._shape = _checked_shape(shape)
+        self._indptr = _frozen(_integers(indptr, "indptr"), np.dtype(np.int64))
+        # int32 halves the largest array wherever the item numbers fit.
+        narrow = np.dtype(np.int32 if self._shape[1] <= np.iinfo(np.int32).max else np.int64)
+        found = _integers(indices, "indices")
+        _check_positives(self._indptr, found, self._shape)
+        self._indices = _frozen(found, narrow)
+        self._origin = {"kind": "given"} if origin is None else dict(origin)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_queries, n_items)."""
+        return self._shape
+
+    @property
+    def n_queries(self) -> int:
+        """Number of rows."""
+        return self._shape[0]
+
+    @property
+    def n_items(self) -> int:
+        """Number of columns."""
+        return self._shape[1]
+
+    @property
+    def n_positives(self) -> int:
+        """Number of similar pairs."""
+        return int(self._indices.size)
+
+    @property
+    def share_positive(self) -> float:
+        """Share of similar pairs among all pairs; 0.0 where there are no pairs."""
+        pairs = self._shape[0] * self._shape[1]
+        return self.n_positives / pairs if pairs else 0.0
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """Where the positives of each query begin and end, read-only, shape (m + 1,)."""
+        return self._indptr
+
+    @property
+    def indices(self) -> NDArray[np.int32] | NDArray[np.int64]:
+        """The positives, increasing within each query, read-only, shape (n_positives,)."""
+        return self._indices
+
+    @property
+    def origin(self) -> Mapping[str, OriginValue]:
+        """How the similarity was made, read-only."""
+        return MappingProxyType(self._origin)
+
+    @property
+    def radius(self) -> float | None:
+        """The distance that separates similar from dissimilar; None where no distance was used."""
+        radius = self._origin.get("radius")
+        return float(radius) if isinstance(radius, int | float) else None
+
+    def to_dense(self) -> NDArray[np.int8]:
+        """Return S as +1 and -1, shape (m, n): for small sets and for tests."""
+        dense = np.full(self._shape, -1, dtype=np.int8)
+        dense[np.repeat(np.arange(self._shape[0]), np.diff(self._indptr)), self._indices] = 1
+        return dense
+
+    def to_csr(self) -> sp.csr_array:
+        """Return the positives as a SciPy CSR array of ones (int8), shape (m, n); it owns its arrays."""
+        ones = np.ones(self._indices.size, dtype=np.int8)
+        return sp.csr_array((ones, self._indices.copy(), self._indptr.copy()), shape=self._shape)
+
+    def transpose(self) -> Similarity:
+        """Return the similarity with queries and items exchanged, shape (n, m)."""
+        return _from_scipy(self.to_csr().T.tocsr(), self._origin)
+
+    def rows(self, ids: Ids) -> Similarity:
+        """Return the chosen queries, in the order given.
+
+        Parameters
+        ----------
+        ids : slice, integer array or boolean mask over queries
+        """
+        chosen = _chosen(ids, self._shape[0], "rows")
+        sizes = np.diff(self._indptr)[chosen]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        offsets = np.arange(indptr[-1]) + np.repeat(self._indptr[:-1][chosen] - indptr[:-1], sizes)
+        return Similarity(indptr, self._indices[offsets], (chosen.size, self._shape[1]), origin=self._origin)
+
+    def columns(self, ids: Ids) -> Similarity:
+        """Return the chosen database items, in the order given.
+
+        Parameters
+        ----------
+        ids : slice, integer array or boolean mask over database items
+        """
+        chosen = _chosen(ids, self._shape[1], "columns")
+        return _from_scipy(self.to_csr()[:, chosen], self._origin)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether shape and positives are the same, however they were made."""
+        if not isinstance(other, Similarity):
+            return NotImplemented
+        return (
+            self._shape == other._shape
+            and np.array_equal(self._indptr, other._indptr)
+            and np.array_equal(self._indices, other._indices)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        m, n = self._shape
+        words = [str(self._origin.get("kind", "given"))]
+        for key, value in self._origin.items():
+            follows = key == "radius" and self._origin.get("average") is not None
+            if key not in _QUIET and value is not None and not follows:
+                words.append(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}")
+        return f"Similarity({m} queries x {n} items, {self.share_positive:.1%} similar, {' '.join(words)})"
+
+
+def _from_scipy(matrix: sp.csr_array, origin: Mapping[str, OriginValue]) -> Similarity:
+    matrix.sort_indices()
+    return Similarity(matrix.indptr, matrix.indices, matrix.shape, origin=origin)
+
+
+def _frozen(array: NDArray[np.integer], dtype: np.dtype[np.int64] | np.dtype[np.int32]) -> NDArray[np.int64]:
+    """Return a read-only copy, so that nobody who holds the argument can change a frozen value."""
+    copy = np.array(array, dtype=dtype, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def _integers(values: ArrayLike, name: str) -> NDArray[np.integer]:
+    array = np.asarray(values)
+    if array.size == 0 and array.ndim == 1:
+        return array.astype(np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        found = f"a {array.ndim}-d array of {array.dtype}"
+        raise invalid("Similarity", f"{name} must be a 1-d array of integers", found)
+    return array
+
+
+def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    sizes = tuple(int(size) for size in shape)
+    if len(sizes) != 2 or min(sizes) < 0:
+        raise invalid("Similarity", "shape must be two numbers (queries, items) of at least 0", repr(shape))
+    return sizes[0], sizes[1]
+
+
+def _check_positives(indptr: NDArray[np.int64], indices: NDArray[np.integer], shape: tuple[int, int]) -> None:
+    m, n = shape
+    if indptr.size != m + 1:
+        raise invalid("Similarity", f"indptr must have one entry more than the {m} queries", f"{indptr.size} entries")
+    if indptr[0] != 0 or indptr[-1] != indices.size or np.any(np.diff(indptr) < 0):
+        expected = f"indptr must rise from 0 to the {indices.size} positives"
+        raise invalid("Similarity", expected, f"{indptr[0]} to {indptr[-1]}, falling {np.sum(np.diff(indptr) < 0)} times")
+    if indices.size == 0:
+        return
+    low, high = int(indices.min()), int(indices.max())
+    if low < 0 or high >= n:
+        raise invalid("Similarity", f"indices must be from 0 to {n - 1}", f"{low} to {high}")
+    rises = indices[1:] > indices[:-1]
+    # The first positive of a query may be smaller than the last one of the query before.
+    starts = indptr[(indptr > 0) & (indptr < indices.size)]
+    rises[starts - 1] = True
+    if not rises.all():
+        row = int(np.searchsorted(indptr, int(np.argmin(rises)), side="right")) - 1
+        expected = "indices must be increasing and without repetition within each query"
+        raise invalid("Similarity", expected, f"a fall or repetition in query {row}")
+
+
+def _chosen(ids: Ids, size: int, where: str) -> NDArray[np.int64]:
+    """Turn a slice, integers or a mask into item numbers, by NumPy's own rules."""
+    every = np.arange(size)
+    if isinstance(ids, slice):
+        return every[ids]
+    array = np.asarray(ids)
+    if array.ndim == 1 and array.size == 0:
+        return every[:0]
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        found = f"a {array.ndim}-d array of {array.dtype}"
+        raise invalid_type(f"Similarity.{where}", "ids must be a slice, 1-d integers or a boolean mask", found)
+    try:
+        return every[array]
+    except IndexError as error:
+        raise invalid(f"Similarity.{where}", f"ids must fit {size} entries", str(error)) from error
