@@ -1,15 +1,17 @@
 """Euclidean distances between two sets of vectors, block by block, exact at every comparison.
 
-The distance of a pair is *defined* as the float64 square root of the float64 sum of squared direct differences,
-which no block size, thread count or BLAS can change. A matrix product gives the squares of all distances of a block
-much faster, but with rounding errors that do depend on those; so it only sorts out the pairs whose comparison is
-certain in spite of the errors (`PairDistances.tolerance` bounds them), and the rest are computed by definition.
+The distance of a pair is *defined* as the float64 square root of the float64 sum of squared direct
+differences, which no block size, thread count or BLAS can change. A matrix product gives the squares of all
+distances of a block much faster, but with rounding errors that do depend on those; so it only sorts out the
+pairs whose comparison is certain in spite of the errors (`PairDistances.tolerance` bounds them), and the rest
+are computed by definition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,7 @@ _MAX_LENGTH = 1e150
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One block of pairs: queries `rows`, database items `columns`; `is_mirrored` where the transposed block is due."""
+    """One block of pairs; `is_mirrored` where it stands for its transposed block too."""
 
     rows: slice
     columns: slice
@@ -56,7 +58,11 @@ class PairDistances:
     """
 
     def __init__(
-        self, queries: NDArray[np.generic], database: NDArray[np.generic] | None, block_size: int | None, where: str
+        self,
+        queries: NDArray[Any],
+        database: NDArray[Any] | None,
+        block_size: int | None,
+        where: str,
     ) -> None:
         self.is_self = database is None
         self.queries = queries
@@ -71,11 +77,11 @@ class PairDistances:
         self.largest_square = 2 * float(self._query_squares.max() + self._item_squares.max())
         # Products of d + 2 terms, the norms, the centring and the direct form each err by at most
         # (d + 3) eps (|x|^2 + |y|^2); twice their sum leaves a margin.
-        n_features = self.queries.shape[1]
-        self.tolerance = (4 * n_features + 40) * float(np.finfo(np.float64).eps) * self.largest_square + 1e-300
+        eps = float(np.finfo(np.float64).eps)
+        self.tolerance = (4 * self.queries.shape[1] + 40) * eps * self.largest_square + 1e-300
 
     def tiles(self) -> Iterator[Tile]:
-        """Yield tiles that cover all pairs once; in the self case the upper triangle, with mirrored tiles marked."""
+        """Yield tiles that cover all pairs; in the self case the upper triangle, mirrored tiles marked."""
         for rows in self.row_blocks():
             for columns in _slices(self.n_items, self.block_size):
                 if not self.is_self or columns.start >= rows.start:
@@ -92,10 +98,10 @@ class PairDistances:
             yield columns, queries @ self._item_factor(columns).T
 
     def squares(self, tile: Tile) -> Floats:
-        """Return squared distances of a tile, each within `tolerance` of the squared distance by definition."""
+        """Return the squared distances of a tile, each within `tolerance` of its definition."""
         return self._query_factor(tile.rows) @ self._item_factor(tile.columns).T
 
-    def direct(self, rows: NDArray[np.integer], columns: NDArray[np.integer]) -> Floats:
+    def direct(self, rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]]) -> Floats:
         """Return the distances of some pairs by definition, shape (pairs,)."""
         distances = np.empty(rows.size, dtype=np.float64)
         step = max(1, _DIRECT_NUMBERS // self.queries.shape[1])
@@ -108,7 +114,7 @@ class PairDistances:
         return np.sqrt(distances, out=distances)
 
     def _query_factor(self, rows: slice) -> Floats:
-        # [-2x, |x|^2, 1] [y, 1, |y|^2]' = |x - y|^2: the norms ride in the product instead of two passes over the tile.
+        # [-2x, |x|^2, 1] [y, 1, |y|^2]' = |x - y|^2: no passes over the tile to add the norms.
         vectors = self.queries[rows].astype(np.float64) - self._centre
         vectors *= -2.0
         return np.column_stack([vectors, self._query_squares[rows], np.ones(vectors.shape[0])])
@@ -117,7 +123,7 @@ class PairDistances:
         vectors = self.items[columns].astype(np.float64) - self._centre
         return np.column_stack([vectors, np.ones(vectors.shape[0]), self._item_squares[columns]])
 
-    def _squares(self, vectors: NDArray[np.generic]) -> Floats:
+    def _squares(self, vectors: NDArray[Any]) -> Floats:
         parts = []
         for block in _slices(vectors.shape[0], _READ_ROWS):
             centred = vectors[block].astype(np.float64) - self._centre
@@ -138,8 +144,9 @@ def _slices(size: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, size))
 
 
-def _mean(vectors: NDArray[np.generic]) -> Floats:
+def _mean(vectors: NDArray[Any]) -> Floats:
     total = np.zeros(vectors.shape[1])
     for block in _slices(vectors.shape[0], _READ_ROWS):
         total += vectors[block].sum(axis=0, dtype=np.float64)
-    return total / vectors.shape[0]
+    mean: Floats = total / vectors.shape[0]
+    return mean

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash.checks import check_integer
 from asymhash.errors import invalid, invalid_type
-from asymhash.similarity.similarity import Similarity
+from asymhash.similarity.similarity import OriginValue, Similarity
 
 __all__ = ["labels", "shared_labels"]
 
@@ -41,7 +43,8 @@ def labels(y: ArrayLike, y_database: ArrayLike | None = None) -> Similarity:
     query_labels = _checked_labels(y, "y")
     item_labels = query_labels if y_database is None else _checked_labels(y_database, "y_database")
     if (query_labels.dtype.kind in "US") != (item_labels.dtype.kind in "US"):
-        raise invalid("labels", f"y_database must be of the kind of y, {query_labels.dtype}", str(item_labels.dtype))
+        expected = f"y_database must be of the kind of y, {query_labels.dtype}"
+        raise invalid("labels", expected, str(item_labels.dtype))
     classes, query_classes = np.unique(query_labels, return_inverse=True)
     nearest_class = np.minimum(np.searchsorted(classes, item_labels), classes.size - 1)
     known = classes[nearest_class] == item_labels
@@ -104,14 +107,15 @@ def shared_labels(
         sizes.append(np.diff(shared.indptr))
         parts.append(shared.indices.astype(np.int32))
     indptr = np.cumsum(np.concatenate(sizes))
-    origin = {"kind": "shared_labels", "at_least": at_least}
+    origin: dict[str, OriginValue] = {"kind": "shared_labels", "at_least": at_least}
     return Similarity(indptr, np.concatenate(parts), (m, n), origin=origin)
 
 
-def _checked_labels(values: ArrayLike, name: str) -> NDArray[np.generic]:
+def _checked_labels(values: ArrayLike, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise invalid("labels", f"{name} must be 1-d, one label for each item", f"{array.ndim}-d of shape {array.shape}")
+        expected = f"{name} must be 1-d, one label for each item"
+        raise invalid("labels", expected, f"{array.ndim}-d of shape {array.shape}")
     if array.size == 0:
         raise invalid("labels", f"{name} must have at least one label", "none")
     if array.dtype.kind == "O" and all(isinstance(value, str) for value in array):
@@ -123,11 +127,10 @@ def _checked_labels(values: ArrayLike, name: str) -> NDArray[np.generic]:
     return array
 
 
-def _checked_tags(values: ArrayLike | sp.sparray | sp.spmatrix, name: str) -> sp.csr_array:
-    if not sp.issparse(values):
-        values = np.asarray(values)
-        if values.ndim != 2:
-            raise invalid("shared_labels", f"{name} must be 2-d, items by tags", f"{values.ndim}-d")
+def _checked_tags(tags: ArrayLike | sp.sparray | sp.spmatrix, name: str) -> sp.csr_array:
+    values: Any = tags if sp.issparse(tags) else np.asarray(tags)
+    if values.ndim != 2:
+        raise invalid("shared_labels", f"{name} must be 2-d, items by tags", f"{values.ndim}-d")
     if values.dtype.kind not in "iubf":
         raise invalid_type("shared_labels", f"{name} must be a 0/1 matrix", f"{values.dtype}")
     matrix = sp.csr_array(values)

@@ -35,9 +35,10 @@ def from_matrix(S: ArrayLike | sp.sparray | sp.spmatrix) -> Similarity:
         return _from_sparse(S)
     dense = np.asarray(S)
     if dense.ndim != 2:
-        raise invalid("from_matrix", "S must be 2-d, queries by items", f"{dense.ndim}-d of shape {dense.shape}")
+        found = f"{dense.ndim}-d of shape {dense.shape}"
+        raise invalid("from_matrix", "S must be 2-d, queries by items", found)
     if dense.dtype.kind not in "iubf":
-        raise invalid_type("from_matrix", f"S must be +1/-1 or bool", f"{dense.dtype}")
+        raise invalid_type("from_matrix", "S must be +1/-1 or bool", f"{dense.dtype}")
     positive: NDArray[np.bool_] = dense if dense.dtype.kind == "b" else dense == 1
     if dense.dtype.kind != "b":
         wrong = dense[~positive & (dense != -1)]
@@ -50,12 +51,14 @@ def from_matrix(S: ArrayLike | sp.sparray | sp.spmatrix) -> Similarity:
 
 def _from_sparse(S: sp.sparray | sp.spmatrix) -> Similarity:
     if S.ndim != 2 or S.dtype.kind not in "iubf":
-        raise invalid_type("from_matrix", f"a sparse S must be 2-d with ones or True", f"{S.ndim}-d of {S.dtype}")
+        found = f"{S.ndim}-d of {S.dtype}"
+        raise invalid_type("from_matrix", "a sparse S must be 2-d with ones or True", found)
     matrix = sp.csr_array(S, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     wrong = matrix.data[matrix.data != 1]
     if wrong.size:
-        raise invalid("from_matrix", "a sparse S must hold ones or True where similar", f"the value {wrong[0]}")
+        expected = "a sparse S must hold ones or True where similar"
+        raise invalid("from_matrix", expected, f"the value {wrong[0]}")
     matrix.sort_indices()
     return Similarity(matrix.indptr, matrix.indices, matrix.shape, origin={"kind": "matrix"})

@@ -49,7 +49,8 @@ def nearest(queries: ArrayLike, database: ArrayLike, k: int, *, block_size: int 
     pairs = PairDistances(query_vectors, items, block_size, where)
     indices = np.concatenate([_nearest(pairs, rows, k) for rows in pairs.row_blocks()])
     indptr = np.arange(pairs.n_queries + 1, dtype=np.int64) * k
-    return Similarity(indptr, indices.ravel(), (pairs.n_queries, pairs.n_items), origin={"kind": where, "k": k})
+    shape = (pairs.n_queries, pairs.n_items)
+    return Similarity(indptr, indices.ravel(), shape, origin={"kind": where, "k": k})
 
 
 def _nearest(pairs: PairDistances, rows: slice, k: int) -> NDArray[np.int64]:

@@ -41,9 +41,10 @@ def neighbors(
     radius : float, optional
         The radius itself, for instance `similarity.radius` of the training points.
     rule : {"pooled", "mean_kth"}, default "pooled"
-        "pooled": the smallest radius with at least `average` similar items per query, a point itself not counted;
-        similar is `distance <= radius`. "mean_kth": the rule of the paper's released code, the mean over queries of
-        the `average`-th smallest distance, a point itself counted; similar is `distance < radius`.
+        "pooled": the smallest radius with at least `average` similar items per query, a point itself not
+        counted; similar is `distance <= radius`. "mean_kth": the rule of the paper's released code, the mean
+        over queries of the `average`-th smallest distance, a point itself counted; similar is
+        `distance < radius`.
     block_size : int, optional
         Queries and items compared at once; changes memory and time only.
 
@@ -87,7 +88,8 @@ def neighbors(
     assert radius is not None
     strict = rule == "mean_kth"
     indptr, indices = _within(pairs, radius, strict=strict)
-    origin: dict[str, OriginValue] = {"kind": where, "average": average, "radius": radius, "rule": rule, "strict": strict}
+    origin: dict[str, OriginValue] = {"kind": where, "average": average, "radius": radius}
+    origin |= {"rule": rule, "strict": strict}
     return Similarity(indptr, indices, (pairs.n_queries, pairs.n_items), origin=origin)
 
 
@@ -106,7 +108,7 @@ def _radius(pairs: PairDistances, average: float, rule: str) -> float:
     if rule == "pooled":
         return pooled_radius(pairs, average)
     # fsum is exact, so that the order of blocks cannot matter.
-    return math.fsum(kth_distances(pairs, int(average))) / pairs.n_queries
+    return float(math.fsum(kth_distances(pairs, int(average)).tolist())) / pairs.n_queries
 
 
 def _within(

@@ -16,10 +16,10 @@ _FEW_PAIRS = 1 << 17  # so many may be computed by definition without being noti
 
 
 def pooled_radius(pairs: PairDistances, average: float) -> float:
-    """Return the smallest radius within which a query has at least `average` items on average, itself not counted.
+    """Return the smallest radius with at least `average` items per query on average, itself not counted.
 
-    Histograms of squared distances narrow down where the pair of the wanted rank is; the few pairs near it are
-    then computed by definition. Memory does not grow with the rank.
+    Histograms of squared distances narrow down where the pair of the wanted rank is; the few pairs near it
+    are then computed by definition. Memory does not grow with the rank.
     """
     rank = _smallest_count(average, pairs.n_queries)
     low, high = _narrow(pairs, rank)
@@ -35,7 +35,8 @@ def pooled_radius(pairs: PairDistances, average: float) -> float:
         # Ties by the million are the normal case on integer data: keep each distance once, with its count.
         merged, places = np.unique(np.concatenate([distances, direct]), return_inverse=True)
         weights = np.concatenate([counts, np.full(direct.size, weight)])
-        distances, counts = merged, np.bincount(places, weights=weights, minlength=merged.size).astype(np.int64)
+        counts = np.bincount(places, weights=weights, minlength=merged.size).astype(np.int64)
+        distances = merged
     return float(distances[np.searchsorted(below + np.cumsum(counts), rank)])
 
 
@@ -53,7 +54,8 @@ def kth_squares(pairs: PairDistances, rows: slice, k: int) -> Floats:
         both = np.concatenate([smallest[touched], squares[touched]], axis=1)
         both.partition(k - 1, axis=1)
         smallest[touched] = both[:, :k]
-    return smallest.max(axis=1)
+    kth: Floats = smallest.max(axis=1)
+    return kth
 
 
 def _kth_distances(pairs: PairDistances, rows: slice, k: int) -> Floats:
@@ -91,7 +93,7 @@ def _without_diagonal(pairs: PairDistances, tile: Tile) -> Floats:
 
 
 def _narrow(pairs: PairDistances, rank: int) -> tuple[float, float]:
-    """Return bounds of the square of the pair with this rank, with few pairs (or one distance only) between them."""
+    """Return bounds of the square of the pair with this rank, few pairs or one distance between them."""
     low, high = 0.0, pairs.largest_square
     while high - low > 8 * pairs.tolerance:
         width = (high - low) / _BINS

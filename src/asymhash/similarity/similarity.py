@@ -1,10 +1,10 @@
-"""The +1/-1 matrix S between training queries (rows) and database items (columns), stored as its sparse positives."""
+"""The +1/-1 matrix S between queries (rows) and database items (columns), stored as its sparse positives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,8 +25,8 @@ _QUIET = ("kind", "strict")
 class Similarity:
     """Which database items are similar (+1) to which queries; all other pairs are dissimilar (-1).
 
-    Use it as `y` of every method and as the truth of every metric. It is usually made by `neighbors`, `labels`,
-    `shared_labels` or `from_matrix`; the constructor is for positives that are known already.
+    Use it as `y` of every method and as the truth of every metric. It is usually made by `neighbors`,
+    `labels`, `shared_labels` or `from_matrix`; the constructor is for positives that are known already.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Similarity:
     __slots__ = ("_indices", "_indptr", "_origin", "_shape")
 
     _indptr: NDArray[np.int64]
-    _indices: NDArray[np.int32] | NDArray[np.int64]
+    _indices: NDArray[np.integer[Any]]
     _shape: tuple[int, int]
     _origin: dict[str, OriginValue]
 
@@ -66,9 +66,9 @@ class Similarity:
         origin: Mapping[str, OriginValue] | None = None,
     ) -> None:
         self._shape = _checked_shape(shape)
-        self._indptr = _frozen(_integers(indptr, "indptr"), np.dtype(np.int64))
+        self._indptr = _frozen(_integers(indptr, "indptr"), np.int64)
         # int32 halves the largest array wherever the item numbers fit.
-        narrow = np.dtype(np.int32 if self._shape[1] <= np.iinfo(np.int32).max else np.int64)
+        narrow = np.int32 if self._shape[1] <= np.iinfo(np.int32).max else np.int64
         found = _integers(indices, "indices")
         _check_positives(self._indptr, found, self._shape)
         self._indices = _frozen(found, narrow)
@@ -106,7 +106,7 @@ class Similarity:
         return self._indptr
 
     @property
-    def indices(self) -> NDArray[np.int32] | NDArray[np.int64]:
+    def indices(self) -> NDArray[np.integer[Any]]:
         """The positives, increasing within each query, read-only, shape (n_positives,)."""
         return self._indices
 
@@ -186,15 +186,15 @@ def _from_scipy(matrix: sp.csr_array, origin: Mapping[str, OriginValue]) -> Simi
     return Similarity(matrix.indptr, matrix.indices, matrix.shape, origin=origin)
 
 
-def _frozen(array: NDArray[np.integer], dtype: np.dtype[np.int64] | np.dtype[np.int32]) -> NDArray[np.int64]:
+def _frozen(array: NDArray[np.integer[Any]], dtype: type[np.int64] | type[np.int32]) -> NDArray[Any]:
     """Return a read-only copy, so that nobody who holds the argument can change a frozen value."""
     copy = np.array(array, dtype=dtype, order="C")
     copy.setflags(write=False)
     return copy
 
 
-def _integers(values: ArrayLike, name: str) -> NDArray[np.integer]:
-    array = np.asarray(values)
+def _integers(values: ArrayLike, name: str) -> NDArray[np.integer[Any]]:
+    array: NDArray[Any] = np.asarray(values)
     if array.size == 0 and array.ndim == 1:
         return array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -210,13 +210,17 @@ def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def _check_positives(indptr: NDArray[np.int64], indices: NDArray[np.integer], shape: tuple[int, int]) -> None:
+def _check_positives(
+    indptr: NDArray[np.int64], indices: NDArray[np.integer[Any]], shape: tuple[int, int]
+) -> None:
     m, n = shape
+    falls = int(np.count_nonzero(np.diff(indptr) < 0))
     if indptr.size != m + 1:
-        raise invalid("Similarity", f"indptr must have one entry more than the {m} queries", f"{indptr.size} entries")
-    if indptr[0] != 0 or indptr[-1] != indices.size or np.any(np.diff(indptr) < 0):
+        expected = f"indptr must have one entry more than the {m} queries"
+        raise invalid("Similarity", expected, f"{indptr.size} entries")
+    if indptr[0] != 0 or indptr[-1] != indices.size or falls:
         expected = f"indptr must rise from 0 to the {indices.size} positives"
-        raise invalid("Similarity", expected, f"{indptr[0]} to {indptr[-1]}, falling {np.sum(np.diff(indptr) < 0)} times")
+        raise invalid("Similarity", expected, f"{indptr[0]} to {indptr[-1]} with {falls} falls")
     if indices.size == 0:
         return
     low, high = int(indices.min()), int(indices.max())
@@ -242,8 +246,10 @@ def _chosen(ids: Ids, size: int, where: str) -> NDArray[np.int64]:
         return every[:0]
     if array.ndim != 1 or array.dtype.kind not in "iub":
         found = f"a {array.ndim}-d array of {array.dtype}"
-        raise invalid_type(f"Similarity.{where}", "ids must be a slice, 1-d integers or a boolean mask", found)
+        expected = "ids must be a slice, 1-d integers or a boolean mask"
+        raise invalid_type(f"Similarity.{where}", expected, found)
     try:
-        return every[array]
+        chosen: NDArray[np.int64] = every[array]
     except IndexError as error:
         raise invalid(f"Similarity.{where}", f"ids must fit {size} entries", str(error)) from error
+    return chosen
