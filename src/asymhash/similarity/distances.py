@@ -67,7 +67,8 @@ class PairDistances:
         self.is_self = database is None
         self.queries = queries
         self.items = queries if database is None else database
-        self.n_queries, self.n_items = self.queries.shape[0], self.items.shape[0]
+        self.n_queries: int = self.queries.shape[0]
+        self.n_items: int = self.items.shape[0]
         self.block_size = DEFAULT_BLOCK_SIZE if block_size is None else block_size
         self._check_lengths(where)
         # The distance does not depend on the origin, the rounding error of the product does: centre first.

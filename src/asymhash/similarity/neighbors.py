@@ -108,7 +108,8 @@ def _radius(pairs: PairDistances, average: float, rule: str) -> float:
     if rule == "pooled":
         return pooled_radius(pairs, average)
     # fsum is exact, so that the order of blocks cannot matter.
-    return float(math.fsum(kth_distances(pairs, int(average)).tolist())) / pairs.n_queries
+    total: float = math.fsum(kth_distances(pairs, int(average)).tolist())
+    return total / pairs.n_queries
 
 
 def _within(
