@@ -90,7 +90,8 @@ class BinaryCodes:
         signs = _check_matrix(matrix, where=where)
         expected = "matrix must hold +1 and -1 only"
         if signs.dtype.kind not in "iuf":
-            raise invalid_type(where, expected, f"dtype {signs.dtype}", "For booleans there is from_bools.")
+            remedy = "For booleans there is from_bools." if signs.dtype == np.bool_ else ""
+            raise invalid_type(where, expected, f"dtype {signs.dtype}", remedy)
         bools = signs == 1
         wrong = ~bools & (signs != -1)
         if wrong.any():
@@ -156,9 +157,9 @@ class BinaryCodes:
             raise invalid(where, expected, f"shape {octets.shape}")
         if order == "big":
             octets = _REVERSED[octets]
-        if n_bits % 8 and (octets[:, -1] >> (n_bits % 8)).any():
-            remedy = "Check n_bits and order."
-            raise invalid(where, f"bits beyond n_bits={n_bits} must be zero", "others", remedy)
+        if n_bits % 8:
+            unused = octets[:, -1] >> (n_bits % 8)
+            _refuse_unused_bits(unused, n_bits, where=where, remedy="Check n_bits and order.")
         return cls._from_checked_bytes(octets, n_bits)
 
     @classmethod
@@ -289,6 +290,8 @@ class BinaryCodes:
             return self._frozen(self.words[which], self.n_bits)
         where = "BinaryCodes[...]"
         expected = "the index must be an integer, a slice, or a 1-d array of integers or booleans"
+        if isinstance(which, tuple):
+            raise invalid_type(where, expected, "a tuple")
         index = np.asarray(which)
         if index.ndim != 1:
             raise invalid(where, expected, f"an index of shape {index.shape}")
@@ -359,9 +362,14 @@ def _check_words(words: object, n_bits: int) -> NDArray[np.uint64]:
         raise invalid(where, expected, f"shape {words.shape}")
     # np.asarray drops the subclass of a memory map, not the map.
     words = np.ascontiguousarray(np.asarray(words))
-    if n_bits % WORD_BITS and (words[:, -1] & ~_last_word_mask(n_bits)).any():
-        raise invalid(where, f"bits beyond n_bits={n_bits} must be zero", "others")
+    _refuse_unused_bits(words[:, -1] & ~_last_word_mask(n_bits), n_bits, where=where)
     return words
+
+
+def _refuse_unused_bits(unused: NDArray[Any], n_bits: int, *, where: str, remedy: str = "") -> None:
+    if unused.any():
+        item = int(np.flatnonzero(unused)[0])
+        raise invalid(where, f"bits beyond n_bits={n_bits} must be zero", f"others in item {item}", remedy)
 
 
 def _check_matrix(matrix: ArrayLike, *, where: str) -> NDArray[Any]:
