@@ -162,8 +162,10 @@ def check_vectors(
     array = _real_matrix(X, where=where, name=name)
     n_items, width = array.shape
     if n_items < min_items:
+        # scikit-learn's estimator checks look for the word n_samples.
+        items = "item" if min_items == 1 else "items"
         found = f"{n_items} (n_samples = {n_items})"
-        raise invalid(where, f"{name} must have at least {min_items} items", found)
+        raise invalid(where, f"{name} must have at least {min_items} {items}", found)
     if width == 0:
         found = f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required"
         raise invalid(where, f"{name} must have features", found)
