@@ -1,0 +1,168 @@
+"""`asymhash encode`: turn vectors into codes, block by block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from asymhash.cli.options import ExistingFile, check_output, json_option, key_option, quiet_option
+from asymhash.cli.wording import UsageError, note, print_json, show_progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from asymhash.codes import BinaryCodes
+    from asymhash.similarity import Similarity
+
+__all__ = ["block_size", "encode"]
+
+_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 a block
+
+
+@click.command()
+@click.argument("model", type=ExistingFile)
+@click.argument("vectors", type=ExistingFile)
+@click.option("--side", type=click.Choice(["query", "database"]), required=True, help="Which hash function.")
+@click.option(
+    "--similarity",
+    type=ExistingFile,
+    help="What the items are similar to: nonzeros of a scipy sparse matrix (.npz), training queries x items.",
+)
+@click.option(
+    "--bit-order",
+    type=click.Choice(["little", "big"]),
+    default="little",
+    show_default=True,
+    help="Bit 0 of the code is the lowest (FAISS, Milvus) or the highest (pgvector) bit of byte 0.",
+)
+@key_option
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The codes to write: uint8 array (.npy).",
+)
+@click.option("--force", is_flag=True, help="Replace an existing output.")
+@quiet_option
+@json_option
+def encode(
+    model: Path,
+    vectors: Path,
+    side: str,
+    similarity: Path | None,
+    bit_order: str,
+    key: str | None,
+    output: Path,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Turn vectors into packed codes.
+
+    Writes the codes of VECTORS by MODEL as a uint8 array with one row for each item. Rows are padded with
+    zero bits to whole bytes.
+
+    Example: asymhash encode model.ahm new.npy --side query --output codes.npy
+    """
+    from asymhash.model import load
+    from asymhash.vectors import read_vectors
+
+    if similarity is not None and side != "database":
+        raise UsageError("--similarity belongs to --side database, got --side query. Leave it out.")
+    check_output(output, force=force)
+    loaded = load(model)
+    items = read_vectors(vectors, key=key, where="encode")
+    relation = None if similarity is None else _relation(similarity, loaded, items)
+    _write_codes(loaded, items, relation, side=side, bit_order=bit_order, output=output, quiet=quiet)
+    used = _map_in_use(loaded, side, relation)
+    if side == "database":
+        note(f"Database map: {used}.", quiet=quiet)
+    result = {
+        "codes": str(output),
+        "n_items": items.shape[0],
+        "n_bits": loaded.n_bits,
+        "bytes_per_item": -(-loaded.n_bits // 8),
+        "bit_order": bit_order,
+        "side": side,
+        "map": used,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(
+            f"{output}: {items.shape[0]:,} items, {loaded.n_bits} bits in {result['bytes_per_item']} bytes "
+            f"each, {bit_order} bit order, {side} side"
+        )
+
+
+def block_size(n_features: int) -> int:
+    """Choose how many rows to encode at once."""
+    return max(1, _BLOCK_VALUES // max(1, n_features))
+
+
+def _relation(path: Path, model: Any, items: NDArray[Any]) -> Similarity:
+    from asymhash.similarity import from_matrix
+    from asymhash.vectors import read_matrix
+
+    relation = from_matrix(read_matrix(path, where="--similarity"))
+    if relation.n_items != items.shape[0]:
+        raise UsageError(
+            f"--similarity: expected one column for each of the {items.shape[0]} items, "
+            f"got {relation.n_items} columns. Give training queries x items."
+        )
+    return relation
+
+
+def _write_codes(
+    model: Any,
+    items: NDArray[Any],
+    relation: Similarity | None,
+    *,
+    side: str,
+    bit_order: str,
+    output: Path,
+    quiet: bool,
+) -> None:
+    import numpy as np
+
+    from asymhash.artifact import open_atomically
+    from asymhash.vectors import iter_blocks
+
+    shape = (items.shape[0], -(-model.n_bits // 8))
+    header = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    done = 0
+    with (
+        show_progress("Encoding, items", items.shape[0], quiet=quiet) as steps,
+        open_atomically(output) as file,
+    ):
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in iter_blocks(items, block_size(items.shape[1])):
+            columns = slice(done, done + block.shape[0])
+            codes = _encode_block(model, block, None if relation is None else relation.columns(columns), side)
+            file.write(codes.to_bytes(order=bit_order).tobytes())  # type: ignore[arg-type]
+            done += block.shape[0]
+            steps.show(done)
+
+
+def _encode_block(model: Any, block: NDArray[Any], relation: Similarity | None, side: str) -> BinaryCodes:
+    codes: BinaryCodes
+    if side == "query":
+        codes = model.encode_queries(block)
+    else:
+        codes = (
+            model.encode_database(block, relation) if relation is not None else model.encode_database(block)
+        )
+    return codes
+
+
+def _map_in_use(model: Any, side: str, relation: Similarity | None) -> str:
+    """Say in words which hash function made the codes."""
+    if side == "query":
+        return "the model's query map"
+    if relation is not None:
+        return "codes that minimise the objective, from --similarity"
+    if model.database_codes is not None and model.method == "LinV":
+        return "a linear map fitted to the learned codes, as no --similarity was given"
+    return "the model's database map"
