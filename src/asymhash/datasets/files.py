@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +91,11 @@ def read_data_file(
         raise DamagedFile(
             f"load: {path} must have sha256 {files[name].sha256}, got {found}. Replace it by a fresh copy."
         )
-    with np.load(path, allow_pickle=False) as arrays:
-        return {key: arrays[key] for key in arrays.files}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise DamagedFile(f"load: {path} must be an .npz file of plain arrays, got {error}.") from error
 
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
