@@ -37,14 +37,14 @@ inline std::uint64_t count_bits(std::uint64_t x) {
     return x & 0x7f;
 }
 
+// Words outside, items inside: neighbouring items are what the compiler can take together.
 void block_portable(const Planes& planes, const std::uint64_t* query, std::uint16_t* distances) {
-    for (std::size_t i = 0; i < planes.n_items; ++i) {
-        std::uint64_t sum = 0;
-        for (std::size_t w = 0; w < planes.n_words; ++w) {
-            sum += count_bits(planes.words[w * planes.stride + i] ^ query[w]);
-        }
-        distances[i] = static_cast<std::uint16_t>(sum);
+    std::uint64_t sums[BLOCK] = {};
+    for (std::size_t w = 0; w < planes.n_words; ++w) {
+        const std::uint64_t* plane = planes.words + w * planes.stride;
+        for (std::size_t i = 0; i < planes.n_items; ++i) sums[i] += count_bits(plane[i] ^ query[w]);
     }
+    for (std::size_t i = 0; i < planes.n_items; ++i) distances[i] = static_cast<std::uint16_t>(sums[i]);
 }
 
 #if defined(__x86_64__)
@@ -80,8 +80,10 @@ __attribute__((target("avx2"))) void block_avx2(const Planes& planes, const std:
         const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(distances + i), packed);
     }
-    const Planes rest{planes.words + i, planes.stride, planes.n_words, planes.n_items - i};
-    block_portable(rest, query, distances + i);
+    if (i < planes.n_items) {
+        const Planes rest{planes.words + i, planes.stride, planes.n_words, planes.n_items - i};
+        block_portable(rest, query, distances + i);
+    }
 }
 
 __attribute__((target("avx512f,avx512vpopcntdq"))) void block_avx512(const Planes& planes,
