@@ -46,6 +46,8 @@ def test_similarities_share_the_radius_of_the_training_points(rule):
     assert split.radius == split.train_similarity.radius == split.test_similarity.radius
     assert split.test_similarity == neighbors(split.queries, split.database, radius=split.radius, rule=rule)
     assert split.test_similarity.shape == (200, 300)
+    for similarity in (split.train_similarity, split.test_similarity):
+        assert (similarity.origin["rule"], similarity.origin["strict"]) == (rule, rule == "mean_kth")
     assert split.test_similarity.n_positives > 0
 
 

@@ -97,6 +97,13 @@ def test_pooled_radius_is_the_smallest_that_reaches_the_average(levels, average,
     assert np.array_equal(found.to_dense(), naive_within(X, None, found.radius, "pooled"))
 
 
+def test_an_average_that_is_no_binary_fraction_asks_for_no_more_than_it_says():
+    """0.07 * 100 is 7.000000000000001 in float64, and 7 of 100 is 0.07 all the same."""
+    assert 0.07 * 100 > 7
+    found = neighbors(np.arange(100.0)[:, None], np.zeros((1, 1)), average=0.07)
+    assert (found.n_positives, found.radius) == (7, 6.0)
+
+
 def test_radius_of_the_training_points_carries_over_to_queries():
     X, Q = points("ties", 60), points("ties", 20, seed=5)
     for rule in RULES:
