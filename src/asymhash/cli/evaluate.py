@@ -44,8 +44,20 @@ _DEFAULT_BITS = (8, 16, 32)
     show_default=True,
     help="Radius with exactly so many neighbours on average, or as in the authors' code.",
 )
-@click.option("--train-items", type=click.IntRange(min=2), default=1000, show_default=True)
-@click.option("--max-queries", type=click.IntRange(min=1), default=3000, show_default=True)
+@click.option(
+    "--train-items",
+    type=click.IntRange(min=2),
+    default=1000,
+    show_default=True,
+    help="How many items are database and training queries.",
+)
+@click.option(
+    "--max-queries",
+    type=click.IntRange(min=1),
+    default=3000,
+    show_default=True,
+    help="How many of the other items are queries.",
+)
 @click.option("--pca", type=click.IntRange(min=1), help="Keep so many principal components first.")
 @jobs_option
 @click.option("--model", type=ExistingFile, help="Measure this model instead of learning.")

@@ -33,15 +33,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 ExistingFile = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on stderr.")
-key_option = click.option("--key", help="The array of a .npz file. [default: X, else the only 2-d array]")
-jobs_option = click.option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    help="Processes at once; the results do not depend on it. [default: the cores there are]",
-)
-
 _SIMILARITY_OPTIONS = (
     click.option(
         "--neighbors",
@@ -59,6 +50,28 @@ _SIMILARITY_OPTIONS = (
         help="The labels or tags of the queries, where these are not the database.",
     ),
 )
+
+
+def json_option(command: Command) -> Command:
+    """Add the option for machines that read."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+def quiet_option(command: Command) -> Command:
+    """Add the option for people who do not want to look."""
+    return click.option("-q", "--quiet", is_flag=True, help="No progress and no notes on stderr.")(command)
+
+
+def key_option(command: Command) -> Command:
+    """Add the option that names an array of a .npz file."""
+    text = "The array of a .npz file. [default: X, else the only 2-d array]"
+    return click.option("--key", help=text)(command)
+
+
+def jobs_option(command: Command) -> Command:
+    """Add the option that says how many processes work at once."""
+    text = "Processes at once; the results do not depend on it. [default: the cores there are]"
+    return click.option("--jobs", type=click.IntRange(min=1), help=text)(command)
 
 
 def similarity_options(command: Command) -> Command:
