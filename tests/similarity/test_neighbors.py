@@ -18,7 +18,7 @@ RULES = ("pooled", "mean_kth")
 
 def naive_distances(queries, items):
     queries, items = queries.astype(np.float64), items.astype(np.float64)
-    return np.array([[np.sqrt(((x - y) ** 2).sum()) for y in items] for x in queries])
+    return np.array([np.sqrt(((x - items) ** 2).sum(axis=1)) for x in queries])
 
 
 def naive_radius_of(queries, database, average, rule):
