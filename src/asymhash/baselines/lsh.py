@@ -1,0 +1,91 @@
+"""LSH: random hyperplanes through the mean of the data."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from asymhash.checks import check_vectors
+from asymhash.estimator import BaseHasher, provenance_of
+from asymhash.model import LinearMap, Model
+from asymhash.preparation import Preparation
+from asymhash.task import random_generator
+
+__all__ = ["LSH"]
+
+
+class LSH(BaseHasher):
+    """Choose this as the floor of a comparison: it learns nothing but the mean.
+
+    Every bit is the side of a hyperplane through the mean, its normal drawn from N(0, 1).
+
+    Parameters
+    ----------
+    n_bits : int, default 16
+        Length of the codes, 1 to 1024.
+    pca : int, optional
+        Draw hyperplanes in at most so many principal components.
+    random_state : int, Generator, RandomState or None
+        Seed.
+
+    Attributes
+    ----------
+    model_ : Model
+    database_codes_ : BinaryCodes
+    n_features_in_ : int
+
+    References
+    ----------
+    Charikar: Similarity Estimation Techniques from Rounding Algorithms. STOC 2002.
+
+    Examples
+    --------
+    >>> import numpy as np, asymhash as ah
+    >>> vectors = np.random.default_rng(0).standard_normal((50, 5))
+    >>> ah.LSH(n_bits=8, random_state=0).fit(vectors).encode_queries(vectors)
+    BinaryCodes(50 items, 8 bits)
+    """
+
+    def __init__(self, n_bits: int = 16, *, pca: int | None = None, random_state: Any = None) -> None:
+        self.n_bits = n_bits
+        self.pca = pca
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Draw the hyperplanes and encode the database.
+
+        Parameters
+        ----------
+        X : array of shape (n_items, n_features)
+            The database.
+        y : ignored
+            LSH knows no similarity.
+
+        Returns
+        -------
+        self
+        """
+        n_bits, pca = self._check_n_bits(), self._check_pca()
+        rng = random_generator(self.random_state, where="LSH")
+        vectors = check_vectors(X, where="LSH.fit", name="X", min_items=2)
+        self._remember_features(X)
+        preparation = Preparation.learn(vectors, pca=pca)
+        width = vectors.shape[1] if preparation.components is None else len(preparation.components)
+        linear_map = preparation.fold(rng.standard_normal((n_bits, width)))
+        codes, provenance = linear_map.encode(vectors), provenance_of(self)
+        models = []
+        for length in range(1, n_bits + 1):
+            first = LinearMap(linear_map.weights[:length], linear_map.offset[:length])
+            parameters = {**provenance["parameters"], "n_bits": length}
+            models.append(
+                Model(
+                    method="LSH",
+                    n_bits=length,
+                    query_map=first,
+                    database_map=first,
+                    database_codes=codes.first_bits(length),
+                    provenance={**provenance, "parameters": parameters},
+                )
+            )
+        return self._keep(models)

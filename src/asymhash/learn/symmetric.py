@@ -1,0 +1,51 @@
+"""The symmetric twin: the same objective with one linear map for both sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asymhash.learn.descent import Step
+from asymhash.learn.families import Family, SharedLinear
+from asymhash.learn.hasher import ObjectiveHasher, folded
+from asymhash.learn.sides import LinearSide
+from asymhash.preparation import Preparation
+
+__all__ = ["SymmetricLinear"]
+
+
+class SymmetricLinear(ObjectiveHasher):
+    """Choose this to see what asymmetry brings: one linear map for both sides, everything else as in `LinLin`.
+
+    Parameters
+    ----------
+    n_bits, beta, loss, n_sweeps, n_alternations, n_epochs, pca, random_state
+        As for `LinV`; None alternates three times.
+
+    Attributes
+    ----------
+    model_, database_codes_, history_, n_features_in_
+        As for `LinV`.
+
+    Examples
+    --------
+    >>> import numpy as np, asymhash as ah
+    >>> vectors = np.random.default_rng(0).standard_normal((200, 5))
+    >>> hasher = ah.SymmetricLinear(n_bits=8, random_state=0).fit(vectors)
+    >>> hasher.encode_queries(vectors) == hasher.database_codes_
+    True
+    """
+
+    _alternations = 3
+
+    def _family(self, queries: NDArray[np.float64], database: NDArray[np.float64]) -> Family:
+        query_side = LinearSide(queries, self.n_epochs)
+        database_side = query_side if database is queries else LinearSide(database, self.n_epochs)
+        return SharedLinear(query_side, database_side, self._n_alternations())
+
+    def _database_side(
+        self, step: Step, preparation: Preparation, database: NDArray[np.float64]
+    ) -> dict[str, Any]:
+        return {"database_map": folded([bit.database for bit in step.bits], preparation)}

@@ -1,0 +1,372 @@
+"""The frozen result of learning: what encodes each side, the database codes, and how all of it came about."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from asymhash.artifact import load_artifact, save_artifact
+from asymhash.checks import check_vectors
+from asymhash.codes import BinaryCodes
+from asymhash.errors import DamagedFile, UnsupportedOperation, invalid
+from asymhash.objective import LOSSES, fit_free_codes
+from asymhash.similarity import Similarity
+
+__all__ = ["LinearMap", "Model", "Objective", "load"]
+
+_KIND = "model"
+_BLOCK_VALUES = 1 << 22  # numbers converted to float64 at a time: 32 MiB
+_FREE_BLOCK_PAIRS = 1 << 24  # (training query, new item) pairs whose distances are held at a time: 16 MiB
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """A linear threshold function: bit t of x is set where <weights_t, x> + offset_t >= 0.
+
+    Centring, scaling and PCA of the training are folded into the two arrays, so that a client needs nothing else.
+
+    Parameters
+    ----------
+    weights : float64 array of shape (n_bits, n_features)
+    offset : float64 array of shape (n_bits,)
+
+    Examples
+    --------
+    >>> LinearMap(np.array([[1.0, 0.0]]), np.array([-0.5])).encode(np.array([[1.0, 9.0], [0.0, 9.0]])).to_signs()
+    array([[ 1],
+           [-1]], dtype=int8)
+    """
+
+    weights: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "offset"):
+            array = np.array(getattr(self, name), dtype=np.float64, order="C")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_features(self) -> int:
+        """Length of the vectors that the map takes."""
+        return int(self.weights.shape[1])
+
+    @property
+    def n_bits(self) -> int:
+        """Length of the codes that the map gives."""
+        return int(self.weights.shape[0])
+
+    def project(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the real numbers whose signs are the bits, shape (n_items, n_bits)."""
+        result = np.empty((len(vectors), self.n_bits))
+        step = max(1, _BLOCK_VALUES // self.n_features)
+        for first in range(0, len(vectors), step):
+            block = np.asarray(vectors[first : first + step], dtype=np.float64)
+            np.matmul(block, self.weights.T, out=result[first : first + step])
+        result += self.offset
+        return result
+
+    def encode(self, vectors: NDArray[Any]) -> BinaryCodes:
+        """Return the codes of vectors, in blocks of bounded memory."""
+        step = max(1, _BLOCK_VALUES // max(self.n_features, self.n_bits))
+        parts = [
+            BinaryCodes.from_bools(self.project(vectors[first : first + step]) >= 0)
+            for first in range(0, max(len(vectors), 1), step)
+        ]
+        return BinaryCodes.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What was minimised, and the threshold it ended with: enough to give codes to items that arrive later."""
+
+    loss: str
+    beta: float
+    theta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a method leaves behind; the only thing that is saved, shipped and distributed.
+
+    Parameters
+    ----------
+    method : str
+        Class name of the method.
+    n_bits : int
+    query_map : LinearMap or None
+        Encodes queries; None for codes of a matrix, which has no vectors.
+    database_map : LinearMap or None
+        Encodes database items that arrive later without similarities.
+    database_map_is_learned : bool
+        True where the objective was minimised over this map; False where it was fitted to free codes afterwards.
+    database_codes : BinaryCodes or None
+        Codes of the database items of the training.
+    query_codes : BinaryCodes or None
+        Codes of the training queries, kept where new items can be encoded by their similarities to them.
+    objective : Objective or None
+        None for methods that minimise something else.
+    provenance : mapping
+        Method parameters, similarity, versions; JSON values.
+
+    Examples
+    --------
+    >>> import asymhash as ah
+    >>> vectors = np.random.default_rng(0).standard_normal((60, 3))
+    >>> ah.LSH(n_bits=8, random_state=0).fit(vectors).model_
+    Model(LSH, 8 bits, 3 features, 60 database codes)
+    """
+
+    method: str
+    n_bits: int
+    query_map: LinearMap | None = None
+    database_map: LinearMap | None = None
+    database_map_is_learned: bool = True
+    database_codes: BinaryCodes | None = None
+    query_codes: BinaryCodes | None = None
+    objective: Objective | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def threshold(self) -> float | None:
+        """Theta of the paper: pairs whose codes have a larger inner product are called similar."""
+        return None if self.objective is None else self.objective.theta
+
+    @property
+    def n_features(self) -> int | None:
+        """Length of the vectors that the model takes."""
+        return None if self.query_map is None else self.query_map.n_features
+
+    def encode_queries(self, X: ArrayLike) -> BinaryCodes:
+        """Encode queries.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features)
+
+        Returns
+        -------
+        BinaryCodes
+        """
+        query_map = self._needed(self.query_map, "encode_queries", "a query map")
+        return query_map.encode(self._vectors(X, query_map, "encode_queries"))
+
+    def project(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the real-valued query side, whose signs are the codes of `encode_queries`.
+
+        Parameters
+        ----------
+        X : array of shape (n_queries, n_features)
+
+        Returns
+        -------
+        float64 array of shape (n_queries, n_bits)
+        """
+        query_map = self._needed(self.query_map, "project", "a query map")
+        return query_map.project(self._vectors(X, query_map, "project"))
+
+    def encode_database(self, X: ArrayLike | None, similarity: Similarity | None = None) -> BinaryCodes:
+        """Encode database items; `database_encoding` tells beforehand by which of two ways.
+
+        Parameters
+        ----------
+        X : array of shape (n_items, n_features)
+            May be None for a model of a matrix, which needs similarities alone.
+        similarity : Similarity of shape (n_training_queries, n_items), optional
+            Which of the *training queries* are similar to the new items. With it, each item gets the code that
+            no flip of a single bit improves; without it, a linear map encodes.
+
+        Returns
+        -------
+        BinaryCodes
+        """
+        where = f"{self.method}.encode_database"
+        way = self.database_encoding(with_similarity=similarity is not None)
+        if similarity is None or way != "free codes":
+            database_map = self._needed(self.database_map, "encode_database", "a database map")
+            return database_map.encode(self._vectors(X, database_map, "encode_database"))
+        start = None
+        if self.database_map is not None:
+            start = self.database_map.encode(self._vectors(X, self.database_map, "encode_database"))
+        self._check_new_similarity(similarity, None if start is None else len(start), where)
+        return self._free_codes(similarity, start)
+
+    def database_encoding(self, *, with_similarity: bool) -> str:
+        """Tell how `encode_database` encodes new items.
+
+        Returns
+        -------
+        {"free codes", "learned linear map", "linear map fitted to the free codes"}
+        """
+        if with_similarity:
+            if self.objective is None or self.query_codes is None:
+                raise UnsupportedOperation(
+                    f"{self.method}.encode_database: similarity is for a model with free database codes, got a "
+                    "model whose database side is a linear map or was left out. Call it without similarity."
+                )
+            return "free codes"
+        return "learned linear map" if self.database_map_is_learned else "linear map fitted to the free codes"
+
+    def query_side(self) -> Model:
+        """Return what a client needs that sends codes of queries to a server: the query map and nothing else."""
+        return Model(
+            method=self.method,
+            n_bits=self.n_bits,
+            query_map=self._needed(self.query_map, "query_side", "a query map"),
+            objective=self.objective,
+            provenance=self.provenance,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one checked file that no reader can take for another; the old file stays until then.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        arrays: dict[str, NDArray[Any]] = {}
+        for name in ("query_map", "database_map"):
+            linear_map: LinearMap | None = getattr(self, name)
+            if linear_map is not None:
+                arrays[f"{name}.weights"], arrays[f"{name}.offset"] = linear_map.weights, linear_map.offset
+        for name in ("database_codes", "query_codes"):
+            codes: BinaryCodes | None = getattr(self, name)
+            if codes is not None:
+                arrays[name] = codes.words
+        objective = self.objective
+        metadata = {
+            "method": self.method,
+            "n_bits": self.n_bits,
+            "database_map_is_learned": self.database_map_is_learned,
+            "objective": None if objective is None else vars(objective),
+            "provenance": dict(self.provenance),
+        }
+        save_artifact(path, kind=_KIND, arrays=arrays, metadata=metadata)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Read a model written by `save`.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        Model
+        """
+        arrays, metadata = load_artifact(path, kind=_KIND)
+        try:
+            return cls._from_parts(arrays, metadata)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DamagedFile(
+                f"{os.fspath(path)}: section metadata: expected the parts of a model, got {error!r}. "
+                "Restore it from a copy or make it again."
+            ) from error
+
+    @classmethod
+    def _from_parts(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Model:
+        n_bits = int(metadata["n_bits"])
+
+        def map_of(name: str) -> LinearMap | None:
+            if f"{name}.weights" not in arrays:
+                return None
+            weights, offset = arrays[f"{name}.weights"], arrays[f"{name}.offset"]
+            if weights.ndim != 2 or len(weights) != n_bits or offset.shape != (n_bits,):
+                raise ValueError(f"{name} of shape {weights.shape} for {n_bits} bits")
+            return LinearMap(weights, offset)
+
+        def codes_of(name: str) -> BinaryCodes | None:
+            return BinaryCodes(arrays[name], n_bits) if name in arrays else None
+
+        objective = None if metadata["objective"] is None else Objective(**metadata["objective"])
+        if objective is not None and objective.loss not in LOSSES:
+            raise ValueError(f"loss {objective.loss!r}")
+        return cls(
+            method=str(metadata["method"]),
+            n_bits=n_bits,
+            query_map=map_of("query_map"),
+            database_map=map_of("database_map"),
+            database_map_is_learned=bool(metadata["database_map_is_learned"]),
+            database_codes=codes_of("database_codes"),
+            query_codes=codes_of("query_codes"),
+            objective=objective,
+            provenance=dict(metadata["provenance"]),
+        )
+
+    def replace(self, **changes: Any) -> Model:
+        """Return a copy with some parts changed."""
+        return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        features = "" if self.n_features is None else f", {self.n_features} features"
+        stored = "no" if self.database_codes is None else str(len(self.database_codes))
+        return f"Model({self.method}, {self.n_bits} bits{features}, {stored} database codes)"
+
+    def _needed(self, part: _T | None, call: str, name: str) -> _T:
+        if part is None:
+            raise UnsupportedOperation(
+                f"{self.method}.{call}: expected a model with {name}, got one without. "
+                "Use the whole model of a method that takes vectors."
+            )
+        return part
+
+    def _vectors(self, X: ArrayLike | None, linear_map: LinearMap, call: str) -> NDArray[Any]:
+        return check_vectors(
+            X, where=f"{self.method}.{call}", name="X", n_features=linear_map.n_features, min_items=0
+        )
+
+    def _check_new_similarity(self, similarity: Similarity, n_items: int | None, where: str) -> None:
+        if not isinstance(similarity, Similarity):
+            raise invalid(
+                where,
+                "similarity must be a Similarity",
+                f"a {type(similarity).__name__}",
+                "Make one by asymhash.similarity.",
+            )
+        assert self.query_codes is not None
+        wanted = (len(self.query_codes), similarity.n_items if n_items is None else n_items)
+        if similarity.shape != wanted:
+            expected = f"similarity must have the shape {wanted} (training queries, new items)"
+            raise invalid(where, expected, str(similarity.shape))
+
+    def _free_codes(self, similarity: Similarity, start: BinaryCodes | None) -> BinaryCodes:
+        assert self.query_codes is not None and self.objective is not None
+        query_signs = self.query_codes.to_signs()
+        if start is None:
+            start = BinaryCodes.from_bools(np.ones((similarity.n_items, self.n_bits), dtype=bool))
+        step = max(1, _FREE_BLOCK_PAIRS // max(similarity.n_queries, 1))
+        parts = []
+        for first in range(0, max(similarity.n_items, 1), step):
+            block = slice(first, first + step)
+            signs = fit_free_codes(
+                query_signs,
+                similarity.columns(block),
+                start[block].to_signs(),
+                theta=self.objective.theta,
+                beta=self.objective.beta,
+                loss=LOSSES[self.objective.loss],
+            )
+            parts.append(BinaryCodes.from_signs(signs))
+        return BinaryCodes.concatenate(parts)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model from a file, refusing by name one that is damaged, newer or something else.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    Model
+    """
+    return Model.load(path)
