@@ -22,6 +22,9 @@ __all__ = ["check_choice", "check_integer", "check_number", "check_vectors"]
 # Elements looked at in one go: a mask of 4 MB stays in the cache and never doubles the memory.
 _BLOCK_ELEMENTS = 1 << 22
 
+# Larger numbers have no use here, and sums of their squares leave the range of float64.
+_LARGEST = 1e100
+
 
 def check_integer(value: object, *, where: str, name: str, low: int, high: int | None = None) -> int:
     """Check a whole number: a Python or NumPy integer, not a bool and not a float.
@@ -227,9 +230,13 @@ def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
         return
     rows = max(1, _BLOCK_ELEMENTS // array.shape[1])
     for first in range(0, len(array), rows):
-        finite = np.isfinite(array[first : first + rows])
+        block = array[first : first + rows]
+        finite = np.isfinite(block)
         if not finite.all():
             raise _non_finite(array, first, finite, where=where, name=name)
+        if array.dtype.itemsize >= 8 and max(-block.min(initial=0.0), block.max(initial=0.0)) > _LARGEST:
+            expected = f"{name} must hold numbers of at most {_LARGEST:g} in size"
+            raise invalid(where, expected, f"{np.abs(block).max():g}", f"Scale {name} down.")
 
 
 def _non_finite(

@@ -191,8 +191,7 @@ def test_wrong_arguments_are_refused(arguments, message):
 
 def test_vectors_too_long_to_square_are_refused():
     message = (
-        "neighbors: vectors must be short enough to square their length, at most 1e+150, "
-        "got an entry of 1e+200. Scale them first."
+        "neighbors: queries must hold numbers of at most 1e+100 in size, got 1e+200. Scale queries down."
     )
     with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}$"):
         neighbors(X3 * 1e200 / 5, radius=1.0)

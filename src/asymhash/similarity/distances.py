@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.errors import invalid
-
 __all__ = ["PairDistances", "Tile"]
 
 Floats = NDArray[np.float64]
@@ -26,8 +24,6 @@ Ids = NDArray[np.int64]
 DEFAULT_BLOCK_SIZE = 2048  # a tile of squares is then 32 MiB
 _DIRECT_NUMBERS = 1 << 20  # direct differences held at once: 8 MiB each for the differences and their squares
 _READ_ROWS = 4096
-# Squares of distances must be finite in float64, with room for sums.
-_MAX_LENGTH = 1e150
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,6 @@ class PairDistances:
     database : array of shape (n, d) or None
     block_size : int or None
         Rows and columns of a tile; never changes a result.
-    where : str
-        Who asks, for error messages.
     """
 
     def __init__(
@@ -62,7 +56,6 @@ class PairDistances:
         queries: NDArray[Any],
         database: NDArray[Any] | None,
         block_size: int | None,
-        where: str,
     ) -> None:
         self.is_self = database is None
         self.queries = queries
@@ -70,7 +63,6 @@ class PairDistances:
         self.n_queries: int = self.queries.shape[0]
         self.n_items: int = self.items.shape[0]
         self.block_size = DEFAULT_BLOCK_SIZE if block_size is None else block_size
-        self._check_lengths(where)
         # The distance does not depend on the origin, the rounding error of the product does: centre first.
         self._centre = _mean(self.items)
         self._query_squares = self._squares(self.queries)
@@ -130,14 +122,6 @@ class PairDistances:
             centred = vectors[block].astype(np.float64) - self._centre
             parts.append(np.einsum("ij,ij->i", centred, centred))
         return np.concatenate(parts)
-
-    def _check_lengths(self, where: str) -> None:
-        for vectors in (self.queries,) if self.is_self else (self.queries, self.items):
-            for block in _slices(vectors.shape[0], _READ_ROWS):
-                largest = float(np.abs(vectors[block].astype(np.float64)).max(initial=0.0))
-                if largest * np.sqrt(vectors.shape[1]) > _MAX_LENGTH:
-                    expected = f"vectors must be short enough to square their length, at most {_MAX_LENGTH:g}"
-                    raise invalid(where, expected, f"an entry of {largest:g}", "Scale them first.")
 
 
 def _slices(size: int, step: int) -> Iterator[slice]:

@@ -46,7 +46,7 @@ def nearest(queries: ArrayLike, database: ArrayLike, k: int, *, block_size: int 
     k = check_integer(k, where=where, name="k", low=1, high=items.shape[0])
     if block_size is not None:
         block_size = check_integer(block_size, where=where, name="block_size", low=1)
-    pairs = PairDistances(query_vectors, items, block_size, where)
+    pairs = PairDistances(query_vectors, items, block_size)
     indices = np.concatenate([_nearest(pairs, rows, k) for rows in pairs.row_blocks()])
     indptr = np.arange(pairs.n_queries + 1, dtype=np.int64) * k
     shape = (pairs.n_queries, pairs.n_items)

@@ -81,7 +81,7 @@ def neighbors(
         block_size = check_integer(block_size, where=where, name="block_size", low=1)
     if radius is not None:
         radius = check_number(radius, where=where, name="radius", low=0.0)
-    pairs = PairDistances(query_vectors, items, block_size, where)
+    pairs = PairDistances(query_vectors, items, block_size)
     if average is not None:
         average = _checked_average(average, pairs, rule)
         radius = _radius(pairs, average, rule)
