@@ -120,6 +120,8 @@ def _checked_labels(values: ArrayLike, name: str) -> NDArray[Any]:
         raise invalid("labels", f"{name} must have at least one label", "none")
     if array.dtype.kind == "O" and all(isinstance(value, str) for value in array):
         array = array.astype(np.str_)  # a pandas column of strings
+    if array.dtype.kind == "O" and all(isinstance(value, (int, np.integer)) for value in array):
+        array = np.array(array.tolist())
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.rint(array)).all():
         array = array.astype(np.int64)
     if array.dtype.kind not in "iubUS":
