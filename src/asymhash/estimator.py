@@ -6,7 +6,7 @@ Arithmetic lives in functions, bookkeeping here. `fit` of each method ends in `_
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,14 +15,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from asymhash.checks import check_integer
-from asymhash.codes import BinaryCodes
-from asymhash.errors import UnsupportedOperation, invalid
+from asymhash.codes import MAX_BITS, BinaryCodes
+from asymhash.errors import UnsupportedOperation, invalid, invalid_type
 from asymhash.model import Model
 from asymhash.similarity import Similarity
 
-__all__ = ["MAX_BITS", "BaseHasher", "NestedModels", "provenance_of"]
+__all__ = ["BaseHasher", "NestedModels", "provenance_of"]
 
-MAX_BITS = 1024
+_FEATURES = ("n_features_in_", "feature_names_in_")
 
 
 class NestedModels(BaseEstimator):
@@ -53,10 +53,9 @@ class NestedModels(BaseEstimator):
                 f"Fit again with n_bits={n_bits}."
             )
         shorter = clone(self).set_params(n_bits=n_bits)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(shorter, name, getattr(self, name))
-        return shorter._keep(self._models[:n_bits], self.history_[:n_bits])  # type: ignore[no-any-return]
+        features = {name: value for name, value in vars(self).items() if name in _FEATURES}
+        kept = shorter._keep(self._models[:n_bits], self.history_[:n_bits], features=features)
+        return kept  # type: ignore[no-any-return]
 
     @property
     def database_codes_(self) -> BinaryCodes:
@@ -66,8 +65,21 @@ class NestedModels(BaseEstimator):
         assert codes is not None
         return codes
 
-    def _keep(self, models: Sequence[Model], history: Sequence[Any] = (), *, nests: bool = True) -> Self:
-        """Take the fitted models, shortest first; the last one is the result."""
+    def _keep(
+        self,
+        models: Sequence[Model],
+        history: Sequence[Any] = (),
+        *,
+        nests: bool = True,
+        features: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Take the fitted models, shortest first; the last one is the result.
+
+        Nothing of a fit is kept before this, so that a fit that fails or is interrupted leaves the old model whole.
+        """
+        for name in _FEATURES:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(features or {})
         self.model_ = models[-1]
         self.history_ = tuple(history)
         self._models = tuple(models) if nests else ()
@@ -88,7 +100,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedModels
         -------
         BinaryCodes
         """
-        return self._fitted(X).encode_queries(X)
+        return self._fitted(X, "encode_queries").encode_queries(X)
 
     def encode_database(self, X: ArrayLike, similarity: Similarity | None = None) -> BinaryCodes:
         """Encode items that arrive after training; `model_.database_encoding` tells by which way.
@@ -103,7 +115,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedModels
         -------
         BinaryCodes
         """
-        return self._fitted(X).encode_database(X, similarity)
+        return self._fitted(X, "encode_database").encode_database(X, similarity)
 
     def project(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the real-valued query side, whose signs are the codes of `encode_queries`.
@@ -116,7 +128,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedModels
         -------
         float64 array of shape (n_queries, n_bits)
         """
-        return self._fitted(X).project(X)
+        return self._fitted(X, "project").project(X)
 
     def transform(self, X: ArrayLike) -> NDArray[np.uint8]:
         """Return the query side packed, 8 bits to a byte, lowest bit first.
@@ -131,14 +143,36 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedModels
         """
         return self.encode_queries(X).to_bytes()
 
-    def _fitted(self, X: ArrayLike) -> Model:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # codes are bytes, whatever the vectors are
+        return tags
+
+    def _fitted(self, X: ArrayLike, call: str) -> Model:
         check_is_fitted(self, "model_")
-        if hasattr(X, "columns") or not hasattr(self, "feature_names_in_"):
-            _check_features(self, X, reset=False)
+        if hasattr(X, "columns"):  # the model checks all of X but the names of its columns
+            try:
+                validate_data(self, X, reset=False, skip_check_array=True)
+            except ValueError as error:
+                raise invalid(
+                    f"{type(self).__name__}.{call}",
+                    "X must have the columns that fit has seen",
+                    "others",
+                    " ".join(str(error).split()),
+                ) from error
         return self.model_
 
-    def _remember_features(self, X: ArrayLike) -> None:
-        _check_features(self, X, reset=True)
+    def _features_of(self, X: ArrayLike) -> Mapping[str, Any]:
+        """Return number and names of the features of a checked X, as scikit-learn keeps them."""
+        probe = BaseEstimator()
+        try:
+            validate_data(probe, X, reset=True, skip_check_array=True)
+        except TypeError as error:
+            expected = "X must have column names that are all strings or all something else"
+            raise invalid_type(
+                f"{type(self).__name__}.fit", expected, "both", "Rename the columns."
+            ) from error
+        return dict(vars(probe))
 
     @property
     def _n_features_out(self) -> int:
@@ -177,9 +211,3 @@ def provenance_of(estimator: BaseEstimator, similarity: Similarity | None = None
         size = {"shape": list(similarity.shape), "n_positives": similarity.n_positives}
         made["similarity"] = {**size, **similarity.origin}
     return made
-
-
-def _check_features(estimator: BaseEstimator, X: ArrayLike, *, reset: bool) -> None:
-    """Let scikit-learn keep or compare number and names of features, once X is known to be a matrix."""
-    if np.ndim(X) == 2 if not hasattr(X, "columns") else True:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)

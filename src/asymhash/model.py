@@ -11,76 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash.artifact import load_artifact, save_artifact
-from asymhash.checks import check_vectors
-from asymhash.codes import BinaryCodes
-from asymhash.errors import DamagedFile, UnsupportedOperation, invalid
+from asymhash.checks import check_choice, check_integer, check_number, check_vectors
+from asymhash.codes import MAX_BITS, BinaryCodes
+from asymhash.errors import (
+    AsymhashError,
+    DamagedFile,
+    InvalidArgument,
+    InvalidType,
+    UnsupportedOperation,
+    invalid,
+    invalid_type,
+)
+from asymhash.linear_map import LinearMap
 from asymhash.objective import LOSSES, fit_free_codes
 from asymhash.similarity import Similarity
 
 __all__ = ["LinearMap", "Model", "Objective", "load"]
 
 _KIND = "model"
-_BLOCK_VALUES = 1 << 22  # numbers converted to float64 at a time: 32 MiB
 _FREE_BLOCK_PAIRS = 1 << 24  # (training query, new item) pairs whose distances are held at a time: 16 MiB
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, eq=False)
-class LinearMap:
-    """A linear threshold function: bit t of x is set where <weights_t, x> + offset_t >= 0.
-
-    Centring, scaling and PCA of the training are folded into the two arrays, so that a client needs nothing else.
-
-    Parameters
-    ----------
-    weights : float64 array of shape (n_bits, n_features)
-    offset : float64 array of shape (n_bits,)
-
-    Examples
-    --------
-    >>> LinearMap(np.array([[1.0, 0.0]]), np.array([-0.5])).encode(np.array([[1.0, 9.0], [0.0, 9.0]])).to_signs()
-    array([[ 1],
-           [-1]], dtype=int8)
-    """
-
-    weights: NDArray[np.float64]
-    offset: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        for name in ("weights", "offset"):
-            array = np.array(getattr(self, name), dtype=np.float64, order="C")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    @property
-    def n_features(self) -> int:
-        """Length of the vectors that the map takes."""
-        return int(self.weights.shape[1])
-
-    @property
-    def n_bits(self) -> int:
-        """Length of the codes that the map gives."""
-        return int(self.weights.shape[0])
-
-    def project(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the real numbers whose signs are the bits, shape (n_items, n_bits)."""
-        result = np.empty((len(vectors), self.n_bits))
-        step = max(1, _BLOCK_VALUES // self.n_features)
-        for first in range(0, len(vectors), step):
-            block = np.asarray(vectors[first : first + step], dtype=np.float64)
-            np.matmul(block, self.weights.T, out=result[first : first + step])
-        result += self.offset
-        return result
-
-    def encode(self, vectors: NDArray[Any]) -> BinaryCodes:
-        """Return the codes of vectors, in blocks of bounded memory."""
-        step = max(1, _BLOCK_VALUES // max(self.n_features, self.n_bits))
-        parts = [
-            BinaryCodes.from_bools(self.project(vectors[first : first + step]) >= 0)
-            for first in range(0, max(len(vectors), 1), step)
-        ]
-        return BinaryCodes.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -212,6 +163,7 @@ class Model:
                     "model whose database side is a linear map or was left out. Call it without similarity."
                 )
             return "free codes"
+        self._needed(self.database_map, "encode_database", "a database map")
         return "learned linear map" if self.database_map_is_learned else "linear map fitted to the free codes"
 
     def query_side(self) -> Model:
@@ -264,42 +216,11 @@ class Model:
         """
         arrays, metadata = load_artifact(path, kind=_KIND)
         try:
-            return cls._from_parts(arrays, metadata)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return _model_of_parts(arrays, metadata)
+        except (InvalidArgument, InvalidType) as error:
             raise DamagedFile(
-                f"{os.fspath(path)}: section metadata: expected the parts of a model, got {error!r}. "
-                "Restore it from a copy or make it again."
+                f"{os.fspath(path)}: {error} Restore it from a copy or make it again."
             ) from error
-
-    @classmethod
-    def _from_parts(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Model:
-        n_bits = int(metadata["n_bits"])
-
-        def map_of(name: str) -> LinearMap | None:
-            if f"{name}.weights" not in arrays:
-                return None
-            weights, offset = arrays[f"{name}.weights"], arrays[f"{name}.offset"]
-            if weights.ndim != 2 or len(weights) != n_bits or offset.shape != (n_bits,):
-                raise ValueError(f"{name} of shape {weights.shape} for {n_bits} bits")
-            return LinearMap(weights, offset)
-
-        def codes_of(name: str) -> BinaryCodes | None:
-            return BinaryCodes(arrays[name], n_bits) if name in arrays else None
-
-        objective = None if metadata["objective"] is None else Objective(**metadata["objective"])
-        if objective is not None and objective.loss not in LOSSES:
-            raise ValueError(f"loss {objective.loss!r}")
-        return cls(
-            method=str(metadata["method"]),
-            n_bits=n_bits,
-            query_map=map_of("query_map"),
-            database_map=map_of("database_map"),
-            database_map_is_learned=bool(metadata["database_map_is_learned"]),
-            database_codes=codes_of("database_codes"),
-            query_codes=codes_of("query_codes"),
-            objective=objective,
-            provenance=dict(metadata["provenance"]),
-        )
 
     def replace(self, **changes: Any) -> Model:
         """Return a copy with some parts changed."""
@@ -356,6 +277,78 @@ class Model:
             )
             parts.append(BinaryCodes.from_signs(signs))
         return BinaryCodes.concatenate(parts)
+
+
+def _model_of_parts(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Model:
+    """Put a model together from what a file holds; an error names the section that does not fit the others."""
+    about = "section metadata"
+    names = {"method", "n_bits", "database_map_is_learned", "objective", "provenance"}
+    if set(metadata) != names:
+        raise invalid(
+            about, f"there must be {', '.join(sorted(names))}", ", ".join(sorted(metadata)) or "none"
+        )
+    n_bits = check_integer(metadata["n_bits"], where=about, name="n_bits", low=1, high=MAX_BITS)
+    for name, kind in (("method", str), ("database_map_is_learned", bool), ("provenance", dict)):
+        if not isinstance(metadata[name], kind):
+            raise invalid_type(
+                about, f"{name} must be a {kind.__name__}", f"a {type(metadata[name]).__name__}"
+            )
+    arrays = dict(arrays)
+    query_map, database_map = (_map_of_parts(name, arrays, n_bits) for name in ("query_map", "database_map"))
+    if query_map and database_map and query_map.n_features != database_map.n_features:
+        expected = f"the weights must have the {query_map.n_features} features of query_map"
+        raise invalid("section database_map.weights", expected, str(database_map.n_features))
+    codes = {}
+    for name in ("database_codes", "query_codes"):
+        try:
+            codes[name] = BinaryCodes(arrays.pop(name), n_bits) if name in arrays else None
+        except AsymhashError as error:
+            raise invalid(
+                f"section {name}", f"there must be codes of {n_bits} bits", "others", str(error)
+            ) from error
+    if arrays:
+        raise invalid(f"section {min(arrays)}", "there must be no such section", "one")
+    return Model(
+        method=metadata["method"],
+        n_bits=n_bits,
+        query_map=query_map,
+        database_map=database_map,
+        database_map_is_learned=metadata["database_map_is_learned"],
+        objective=_objective_of_parts(metadata["objective"], about),
+        provenance=metadata["provenance"],
+        **codes,
+    )
+
+
+def _map_of_parts(name: str, arrays: dict[str, NDArray[Any]], n_bits: int) -> LinearMap | None:
+    parts = {part: arrays.pop(f"{name}.{part}", None) for part in ("weights", "offset")}
+    weights, offset = parts["weights"], parts["offset"]
+    if weights is None and offset is None:
+        return None
+    n_features = weights.shape[1] if weights is not None and weights.ndim == 2 else 1
+    for part, shape in (("weights", (n_bits, max(n_features, 1))), ("offset", (n_bits,))):
+        array = parts[part]
+        where, expected = f"section {name}.{part}", f"there must be finite float64 numbers of shape {shape}"
+        if array is None:
+            raise invalid(where, expected, "none")
+        if array.shape != shape or array.dtype != np.float64:
+            raise invalid(where, expected, f"{array.dtype} of shape {array.shape}")
+        if not np.isfinite(array).all():
+            raise invalid(where, expected, "NaN or inf")
+    assert weights is not None and offset is not None
+    return LinearMap(weights, offset)
+
+
+def _objective_of_parts(parts: Any, where: str) -> Objective | None:
+    if parts is None:
+        return None
+    if not isinstance(parts, dict) or set(parts) != {"loss", "beta", "theta"}:
+        raise invalid(where, "objective must have loss, beta and theta", repr(parts))
+    return Objective(
+        check_choice(parts["loss"], where=where, name="loss", choices=tuple(LOSSES)),
+        check_number(parts["beta"], where=where, name="beta", above=0.0, below=1.0),
+        check_number(parts["theta"], where=where, name="theta"),
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Model:

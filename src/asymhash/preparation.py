@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.model import LinearMap
+from asymhash.linear_map import LinearMap
 
 __all__ = ["Preparation"]
 
@@ -61,16 +62,22 @@ class Preparation:
         weights = weights / self.scale
         return LinearMap(weights, bias - weights @ self.mean)
 
-    def _blocks(self, vectors: NDArray[Any]) -> list[NDArray[np.float64]] | Any:
-        for first in range(0, len(vectors), _BLOCK_ROWS):
-            block = vectors[first : first + _BLOCK_ROWS].astype(np.float64) - self.mean
-            yield (block if self.components is None else block @ self.components.T) / self.scale
+    def _blocks(self, vectors: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+        for block in _float_blocks(vectors):
+            centred = block - self.mean
+            yield (centred if self.components is None else centred @ self.components.T) / self.scale
+
+
+def _float_blocks(vectors: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+    """Blocks of rows as float64, in C order: sums must not depend on how the caller keeps equal numbers."""
+    for first in range(0, len(vectors), _BLOCK_ROWS):
+        yield np.asarray(vectors[first : first + _BLOCK_ROWS], dtype=np.float64, order="C")
 
 
 def _mean(vectors: NDArray[Any]) -> NDArray[np.float64]:
     total = np.zeros(vectors.shape[1])
-    for first in range(0, len(vectors), _BLOCK_ROWS):
-        total += vectors[first : first + _BLOCK_ROWS].sum(axis=0, dtype=np.float64)
+    for block in _float_blocks(vectors):
+        total += block.sum(axis=0)
     mean: NDArray[np.float64] = total / len(vectors)
     return mean
 
@@ -80,9 +87,9 @@ def _principal_components(
 ) -> NDArray[np.float64]:
     """Directions of the largest variance, (n_components, d), each with its largest entry positive."""
     scatter = np.zeros((vectors.shape[1], vectors.shape[1]))
-    for first in range(0, len(vectors), _BLOCK_ROWS):
-        block = vectors[first : first + _BLOCK_ROWS].astype(np.float64) - mean
-        scatter += block.T @ block
+    for block in _float_blocks(vectors):
+        centred = block - mean
+        scatter += centred.T @ centred
     components = np.linalg.eigh(scatter)[1].T[::-1][:n_components]
     largest = np.take_along_axis(components, np.abs(components).argmax(axis=1)[:, None], axis=1)
     return np.ascontiguousarray(components * np.where(largest < 0, -1.0, 1.0))

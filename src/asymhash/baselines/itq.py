@@ -74,7 +74,7 @@ class ITQ(BaseHasher):
         self._check_n_bits()
         vectors = check_vectors(X, where="ITQ.fit", name="X", min_items=2)
         n_bits = self._check_n_bits(vectors.shape[1])
-        self._remember_features(X)
+        features = self._features_of(X)
         with threadpool_limits(1, user_api="blas"):
             preparation = Preparation.learn(vectors, pca=n_bits)
             rotation = _rotation(preparation.features(vectors), n_bits, n_iterations, rng)
@@ -87,7 +87,7 @@ class ITQ(BaseHasher):
             database_codes=linear_map.encode(vectors),
             provenance=provenance_of(self),
         )
-        return self._keep([model], nests=False)
+        return self._keep([model], nests=False, features=features)
 
 
 def _rotation(

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from asymhash.checks import check_vectors
 from asymhash.estimator import BaseHasher, provenance_of
-from asymhash.model import LinearMap, Model
+from asymhash.linear_map import LinearMap
+from asymhash.model import Model
 from asymhash.preparation import Preparation
 from asymhash.task import random_generator
 
@@ -69,7 +70,7 @@ class LSH(BaseHasher):
         n_bits, pca = self._check_n_bits(), self._check_pca()
         rng = random_generator(self.random_state, where="LSH")
         vectors = check_vectors(X, where="LSH.fit", name="X", min_items=2)
-        self._remember_features(X)
+        features = self._features_of(X)
         preparation = Preparation.learn(vectors, pca=pca)
         width = vectors.shape[1] if preparation.components is None else len(preparation.components)
         linear_map = preparation.fold(rng.standard_normal((n_bits, width)))
@@ -88,4 +89,4 @@ class LSH(BaseHasher):
                     provenance={**provenance, "parameters": parameters},
                 )
             )
-        return self._keep(models)
+        return self._keep(models, features=features)

@@ -16,7 +16,8 @@ from asymhash.estimator import BaseHasher, provenance_of
 from asymhash.learn.descent import ProgressCallback, Step, grow
 from asymhash.learn.families import Family
 from asymhash.learn.sides import HalfBit
-from asymhash.model import LinearMap, Model, Objective
+from asymhash.linear_map import LinearMap
+from asymhash.model import Model, Objective
 from asymhash.objective import LOSSES
 from asymhash.preparation import Preparation
 from asymhash.task import Task, random_generator
@@ -90,7 +91,7 @@ class ObjectiveHasher(BaseHasher):
         check_callback(callback, where=f"{name}.fit")
         rng = random_generator(self.random_state, where=name)
         task = Task.check(X, y, queries, where=f"{name}.fit")
-        self._remember_features(X)
+        features = self._features_of(X)
         models, history = [], []
         # One thread: sums on several threads differ in their last bits, and with them a sign near zero.
         with threadpool_limits(1, user_api="blas"):
@@ -113,7 +114,7 @@ class ObjectiveHasher(BaseHasher):
                 history.append(step.record)
                 if callback is not None:
                     callback(step.record)
-        return self._keep(models, history)
+        return self._keep(models, history, features=features)
 
     @abstractmethod
     def _family(self, queries: NDArray[np.float64], database: NDArray[np.float64]) -> Family:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_choice, check_integer, check_number
-from asymhash.codes import BinaryCodes
+from asymhash.codes import MAX_BITS, BinaryCodes
 from asymhash.errors import invalid, invalid_type
-from asymhash.estimator import MAX_BITS, NestedModels, provenance_of
+from asymhash.estimator import NestedModels, provenance_of
 from asymhash.learn.descent import ProgressCallback, grow
 from asymhash.learn.families import Family, SharedFree, TwoSides
 from asymhash.learn.hasher import check_callback, codes_of
@@ -74,6 +75,7 @@ class MatrixCodes(NestedModels):
     @property
     def query_codes_(self) -> BinaryCodes:
         """Codes of the rows."""
+        check_is_fitted(self, "model_")
         codes = self.model_.query_codes
         assert codes is not None
         return codes
@@ -140,6 +142,8 @@ class MatrixCodes(NestedModels):
         -------
         BinaryCodes
         """
+        check_is_fitted(self, "model_")
+        _check_similarity(similarity, where="MatrixCodes.encode_database")
         return self.model_.encode_database(None, similarity)
 
     def _checked(self, similarity: object) -> int:
@@ -151,13 +155,16 @@ class MatrixCodes(NestedModels):
         check_integer(self.n_alternations, where=where, name="n_alternations", low=1)
         if not isinstance(self.symmetric, bool):
             raise invalid_type(where, "symmetric must be True or False", repr(self.symmetric))
-        if not isinstance(similarity, Similarity):
-            remedy = "Make one by asymhash.similarity.from_matrix(S)."
-            raise invalid_type(
-                "MatrixCodes.fit", "similarity must be a Similarity", f"a {type(similarity).__name__}", remedy
-            )
+        similarity = _check_similarity(similarity, where="MatrixCodes.fit")
         check_learnable(similarity, where="MatrixCodes.fit")
         if self.symmetric and similarity.n_queries != similarity.n_items:
             expected = "similarity must be square for symmetric codes"
             raise invalid("MatrixCodes.fit", expected, f"{similarity.n_queries} x {similarity.n_items}")
         return n_bits
+
+
+def _check_similarity(similarity: object, *, where: str) -> Similarity:
+    if isinstance(similarity, Similarity):
+        return similarity
+    remedy = "Make one by asymhash.similarity.from_matrix(S)."
+    raise invalid_type(where, "similarity must be a Similarity", f"a {type(similarity).__name__}", remedy)
