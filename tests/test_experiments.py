@@ -41,8 +41,17 @@ def test_methods_that_are_capped_say_so() -> None:
     (short, long) = run_trial(Trial(SPLIT, "itq", (10, 16))).records
     assert (short.n_bits_used, long.n_bits, long.n_bits_used) == (10, 16, 10)
     assert short.average_precisions == long.average_precisions
+
+
+def test_pca_is_for_methods_that_take_it() -> None:
     (record,) = run_trial(Trial(SPLIT, "itq", (16,), pca=4)).records
-    assert record.n_bits_used == 4
+    (without,) = run_trial(Trial(SPLIT, "itq", (16,))).records
+    assert record.n_bits_used == 10
+    assert record.average_precisions == without.average_precisions
+    (record,) = run_trial(Trial(SPLIT, "lsh", (16,), pca=4)).records
+    (without,) = run_trial(Trial(SPLIT, "lsh", (16,))).records
+    assert record.n_bits_used == 16
+    assert record.average_precisions != without.average_precisions
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -13,6 +13,7 @@ from asymhash.methods import METHODS, find_method
 def test_rows_name_public_classes(name: str) -> None:
     method = METHODS[name]
     hasher = method.create(5, random_state=3, pca=None)
+    assert ("pca" in hasher.get_params()) == method.takes_pca
     assert type(hasher) is getattr(asymhash, method.class_name)
     assert hasher.get_params()["n_bits"] == 5
     assert hasher.get_params()["random_state"] == 3
@@ -23,5 +24,7 @@ def test_rows_name_public_classes(name: str) -> None:
 def test_unknown_names_and_parameters() -> None:
     with pytest.raises(InvalidArgument, match=r"the name must be one of lin-v, lin-lin, .* got 'lin'"):
         find_method("lin")
-    with pytest.raises(InvalidArgument, match="method lsh: parameters that it knows, got colour"):
+    with pytest.raises(
+        InvalidArgument, match=r"method lsh: parameters must be among n_bits, pca, random_state, got colour\."
+    ):
         find_method("lsh").create(5, random_state=0, colour="red")

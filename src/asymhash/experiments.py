@@ -83,7 +83,7 @@ class Trial:
     bits : tuple of int
         The code lengths that are measured.
     pca : int, optional
-        Principal components that the method keeps.
+        Principal components that the method keeps; for methods that take them.
     keep_codes : bool
         Whether the outcome carries the longest codes, and of which items they are.
     """
@@ -217,14 +217,15 @@ def run_trial(trial: Trial, on_bits: Callable[[int], None] | None = None) -> Out
     """
     split = _load_split(trial.split)
     method = find_method(trial.method)
-    n_features = split.database.shape[1] if trial.pca is None else min(trial.pca, split.database.shape[1])
+    pca = trial.pca if method.takes_pca else None
+    n_features = split.database.shape[1] if pca is None else min(pca, split.database.shape[1])
     fitted: dict[int, tuple[Any, float]] = {}
     records = []
     for n_bits in sorted(trial.bits):
         used = method.longest(n_bits, n_features)
         length = method.longest(max(trial.bits), n_features) if method.nests else used
         if length not in fitted:
-            fitted[length] = _fit(trial, split, length, on_bits if method.nests else None)
+            fitted[length] = _fit(trial, split, length, pca, on_bits if method.nests else None)
         hasher, seconds = fitted[length]
         if used != length:
             hasher = hasher.truncate(used)
@@ -250,10 +251,10 @@ def run_trial(trial: Trial, on_bits: Callable[[int], None] | None = None) -> Out
 
 
 def _fit(
-    trial: Trial, split: Protocol, n_bits: int, on_bits: Callable[[int], None] | None
+    trial: Trial, split: Protocol, n_bits: int, pca: int | None, on_bits: Callable[[int], None] | None
 ) -> tuple[Any, float]:
     method = find_method(trial.method)
-    hasher = method.create(n_bits, random_state=trial.split.seed, pca=trial.pca)
+    hasher = method.create(n_bits, random_state=trial.split.seed, pca=pca)
     begin = time.perf_counter()
     if method.learns_similarity:
         hasher.fit(

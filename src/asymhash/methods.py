@@ -34,6 +34,8 @@ class Method:
         Whether `fit` uses a similarity; without it the vectors alone decide.
     nests : bool
         Whether the first bits of a long code are the short code (`truncate`).
+    takes_pca : bool
+        Whether the estimator can keep some principal components first; ITQ finds its own.
     at_most_n_features : bool
         Whether the code cannot have more bits than the vectors have features.
     """
@@ -45,6 +47,7 @@ class Method:
     summary: str
     learns_similarity: bool
     nests: bool
+    takes_pca: bool = True
     at_most_n_features: bool = False
 
     def longest(self, n_bits: int, n_features: int) -> int:
@@ -55,7 +58,7 @@ class Method:
         n_bits : int
             The length that is wished for.
         n_features : int
-            The features of the vectors, after any PCA.
+            The features of the vectors, after any PCA that the method takes.
 
         Returns
         -------
@@ -95,7 +98,11 @@ class Method:
         given = {name: value for name, value in parameters.items() if value is not None}
         unknown = given.keys() - estimator_class().get_params().keys()
         if unknown:
-            raise invalid(f"method {self.name}", "parameters that it knows", ", ".join(sorted(unknown)))
+            raise invalid(
+                f"method {self.name}",
+                f"parameters must be among {', '.join(sorted(estimator_class().get_params()))}",
+                ", ".join(sorted(unknown)),
+            )
         return estimator_class(n_bits=n_bits, random_state=random_state, **given)
 
 
@@ -135,6 +142,7 @@ _ROWS = (
         summary="rotated principal components; baseline",
         learns_similarity=False,
         nests=False,
+        takes_pca=False,
         at_most_n_features=True,
     ),
     Method(

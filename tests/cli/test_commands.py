@@ -67,6 +67,35 @@ def test_every_method_is_documented() -> None:
     assert [name for name in METHODS if f"| `{name}` |" not in text] == []
 
 
+@pytest.mark.parametrize("path", [(), *COMMANDS], ids=" ".join)
+def test_help_fits_into_80_columns_without_breaking_examples(run, path) -> None:
+    lines = run(*path, "--help").stdout.splitlines()
+    assert len(lines) > 5
+    assert max(len(line) for line in lines) <= 80
+    examples = [number for number, line in enumerate(lines) if line.startswith("  Example: ")]
+    assert all(lines[number + 1].strip() == "" or number + 1 in examples for number in examples)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--method", "itq"],
+        ["--bits", "8"],
+        ["--seeds", "1"],
+        ["--rule", "pooled"],
+        ["--train-items", "1000"],
+        ["--max-queries", "9"],
+        ["--pca", "8"],
+        ["--jobs", "1"],
+    ],
+    ids=" ".join,
+)
+def test_options_of_the_protocol_are_refused_with_a_model(run, folder: Path, option: list[str]) -> None:
+    result = run("evaluate", "--model", folder / "vectors.npy", *option)
+    assert result.code == 2
+    assert result.stderr == f"Error: {option[0]} belongs to SOURCE, got it with --model. Leave it out.\n"
+
+
 def test_short_help_is_whole(run) -> None:
     result = run()
     assert result.code == 0
@@ -167,6 +196,11 @@ def test_version(run) -> None:
             2,
             "File 'm' does not exist",
         ),
+        (
+            ["evaluate", "vectors.npy"],
+            2,
+            "--train-items must be below the 90 items of vectors.npy, as the others are the queries, got 1000.",
+        ),
         (["evaluate"], 2, "expected either SOURCE or --model, got neither."),
         (["evaluate", "nursery", "--model", "text.npy"], 2, "expected either SOURCE or --model, got both."),
         (["evaluate", "absent"], 2, "SOURCE must be a vectors file or one of uniform10, nursery, digits"),
@@ -181,11 +215,25 @@ def test_version(run) -> None:
             2,
             "--model needs --queries and --database, got only one or none.",
         ),
-        (["evaluate", "--model", "text.npy", "--bits", "8"], 2, "--method and --bits belong to SOURCE"),
         (
-            ["evaluate", "--model", "text.npy", "--pca", "8"],
+            ["evaluate", "nursery", "--key", "X"],
             2,
-            "--pca belongs to SOURCE, got it with --model.",
+            "--key belongs to a vectors file, got it with a data set.",
+        ),
+        (
+            ["fit", "vectors.npy", "--method", "itq", "--pca", "2", "--output", "m.ahm"],
+            2,
+            "--method itq finds its own principal components, got --pca. Leave it out.",
+        ),
+        (
+            ["fit", "vectors.npy", "--method", "lsh", "--query-labels", "labels.npy", "--output", "m.ahm"],
+            2,
+            "--method lsh learns from the database vectors alone, got --query-labels. Leave it out.",
+        ),
+        (
+            ["fit", "vectors.npy", "--similarity", "s", "--query-labels", "labels.npy", "--output", "m.ahm"],
+            2,
+            "File 's' does not exist",
         ),
         (["evaluate", "mnist", "--bits", "8"], 1, "load: 'mnist' needs a folder of data files"),
         (["demo", "--output", "text.npy"], 2, "'text.npy' is a file"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_database_side_tells_its_map(run, folder: Path, model: Path) -> None:
     result = run("encode", model, folder / "vectors.npy", "--side", "database", "--output", folder / "c.npy")
     assert (
         result.stderr
-        == "Database map: a linear map fitted to the learned codes, as no --similarity was given.\n"
+        == "Database side: a linear map fitted to the free codes, as no --similarity was given.\n"
     )
     relation = scipy.sparse.csr_array(
         np.asarray(labels(np.load(folder / "labels.npy")).to_dense() > 0).astype(np.int8)
@@ -101,7 +102,8 @@ def test_database_side_tells_its_map(run, folder: Path, model: Path) -> None:
     ]
     result = run("encode", model, folder / "vectors.npy", *arguments, "--json")
     assert result.code == 0, result.stderr
-    assert json.loads(result.stdout)["map"] == "codes that minimise the objective, from --similarity"
+    assert "Database side: free codes that minimise the objective, from --similarity." in result.stderr
+    assert json.loads(result.stdout)["map"] == "free codes"
     scipy.sparse.save_npz(folder / "s.npz", relation[:, :10])
     result = run("encode", model, folder / "vectors.npy", *arguments)
     assert result.code == 2
@@ -203,5 +205,8 @@ def test_evaluate_a_source(run, folder: Path) -> None:
         assert row["means"]["step_pairs"] == pytest.approx(np.mean(values))
         assert row["spreads"]["step_pairs"] == pytest.approx(np.std(values, ddof=1))
     text = run(*arguments).stdout
-    assert "60 database items, 30 queries, 10 neighbours on average, mean ± spread of 2 seeds" in text
-    assert "8 (6 used)" in text
+    assert text.startswith("vectors: 60 database items, 30 queries, 10 neighbours on average\n")
+    assert "Average precision, mean ± spread of 2 seeds\n" in text
+    assert re.search(r"\nITQ +8\* +0\.", text)
+    assert "\n* in fewer bits: this method cannot have more than the vectors have features\n" in text
+    assert max(len(line) for line in text.splitlines()) <= 80

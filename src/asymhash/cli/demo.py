@@ -81,7 +81,7 @@ def run_demo(folder: Path, size: DemoSize, *, jobs: int | None, quiet: bool) -> 
     outcomes = run_with_progress(trials, jobs=jobs, quiet=quiet)
     summaries = summarise([record for outcome in outcomes for record in outcome.records])
     codes = next(outcome.codes for outcome in outcomes if outcome.codes is not None)
-    found = find_nearest_digits(codes)
+    found = find_nearest_digits(codes, query=min(1, len(codes.query_ids) - 1))
     draw_average_precision(summaries, folder / "ap-against-bits.png")
     draw_search(found, folder / "search.png")
     return DemoResult(summaries, found)
@@ -100,8 +100,8 @@ def run_demo(folder: Path, size: DemoSize, *, jobs: int | None, quiet: bool) -> 
 def demo(output: Path, jobs: int | None, quiet: bool) -> None:
     """Compare methods and search, in a minute.
 
-    Learns five methods on three small data sets, prints their average precision, and searches the digits
-    nearest to one of them. Writes ap-against-bits.png and search.png.
+    Learns five methods on three small data sets, prints their average precision, searches the digits nearest
+    to one of them, and draws both.
 
     Example: asymhash demo --output pictures
     """
@@ -128,6 +128,8 @@ def demo(output: Path, jobs: int | None, quiet: bool) -> None:
 
 def print_summaries(summaries: list[Summary]) -> None:
     """Print one table for each data set: a row for each method, step and anchored AP at each length."""
+    from asymhash.cli.tables import CAPPED
+
     for source in dict.fromkeys(summary.source for summary in summaries):
         own = [summary for summary in summaries if summary.source == source]
         lengths = dict.fromkeys(summary.n_bits for summary in own)
@@ -138,13 +140,14 @@ def print_summaries(summaries: list[Summary]) -> None:
         title = f"{source}: average precision, step rule / anchored as in the paper"
         print_table(title, ["method", *(f"{n_bits} bits" for n_bits in lengths)], rows)
         if any(summary.n_bits_used != summary.n_bits for summary in own):
-            click.echo("* this method cannot have more bits than the vectors have features")
+            click.echo(CAPPED)
         click.echo("")
 
 
 def _cell(summary: Summary) -> str:
-    mark = "*" if summary.n_bits_used != summary.n_bits else " "
-    return f"{summary.means['step_pairs']:.3f} / {summary.means['anchored_pairs']:.3f}{mark}"
+    from asymhash.cli.tables import star
+
+    return f"{summary.means['step_pairs']:.3f} / {summary.means['anchored_pairs']:.3f}{star(summary)}"
 
 
 def _print_search(found: Found) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["block_size", "encode"]
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 a block
+_EXPLANATIONS = {
+    "free codes": "free codes that minimise the objective, from --similarity",
+    "linear map fitted to the free codes": "a linear map fitted to the free codes, as no --similarity was given",
+    "learned linear map": "the linear map that was learned",
+}
 
 
 @click.command()
@@ -73,12 +78,14 @@ def encode(
         raise UsageError("--similarity belongs to --side database, got --side query. Leave it out.")
     check_output(output, force=force)
     loaded = load(model)
+    used = "query map"
+    if side == "database":  # before the work, as it may be refused
+        used = loaded.database_encoding(with_similarity=similarity is not None)
     items = read_vectors(vectors, key=key, where="encode")
-    relation = None if similarity is None else _relation(similarity, loaded, items)
+    relation = None if similarity is None else _relation(similarity, items)
     _write_codes(loaded, items, relation, side=side, bit_order=bit_order, output=output, quiet=quiet)
-    used = _map_in_use(loaded, side, relation)
     if side == "database":
-        note(f"Database map: {used}.", quiet=quiet)
+        note(f"Database side: {_EXPLANATIONS.get(used, used)}.", quiet=quiet)
     result = {
         "codes": str(output),
         "n_items": items.shape[0],
@@ -91,9 +98,10 @@ def encode(
     if as_json:
         print_json(result)
     else:
+        width = "1 byte" if result["bytes_per_item"] == 1 else f"{result['bytes_per_item']} bytes"
         click.echo(
-            f"{output}: {items.shape[0]:,} items, {loaded.n_bits} bits in {result['bytes_per_item']} bytes "
-            f"each, {bit_order} bit order, {side} side"
+            f"{output}: {items.shape[0]:,} items, {loaded.n_bits} bits in {width} each, "
+            f" {bit_order} bit order, {side} side"
         )
 
 
@@ -102,7 +110,7 @@ def block_size(n_features: int) -> int:
     return max(1, _BLOCK_VALUES // max(1, n_features))
 
 
-def _relation(path: Path, model: Any, items: NDArray[Any]) -> Similarity:
+def _relation(path: Path, items: NDArray[Any]) -> Similarity:
     from asymhash.similarity import from_matrix
     from asymhash.vectors import read_matrix
 
@@ -155,14 +163,3 @@ def _encode_block(model: Any, block: NDArray[Any], relation: Similarity | None, 
             model.encode_database(block, relation) if relation is not None else model.encode_database(block)
         )
     return codes
-
-
-def _map_in_use(model: Any, side: str, relation: Similarity | None) -> str:
-    """Say in words which hash function made the codes."""
-    if side == "query":
-        return "the model's query map"
-    if relation is not None:
-        return "codes that minimise the objective, from --similarity"
-    if model.database_codes is not None and model.method == "LinV":
-        return "a linear map fitted to the learned codes, as no --similarity was given"
-    return "the model's database map"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from asymhash.cli.options import (
     similarity_options,
 )
 from asymhash.cli.running import run_with_progress
-from asymhash.cli.tables import COLUMNS, cells, record_as_json, summarise, summary_as_json
+from asymhash.cli.tables import CAPPED, COLUMNS, cells, record_as_json, summarise, summary_as_json
 from asymhash.cli.wording import UsageError, note, print_json, print_table
 
 if TYPE_CHECKING:
@@ -28,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 _DEFAULT_BITS = (8, 16, 32)
+# An option of the other way to call would be ignored, so it is refused.
+_ONLY_WITH_SOURCE = ("methods", "bits", "seeds", "rule", "train_items", "max_queries", "pca", "jobs")
+_ONLY_WITH_MODEL = ("queries", "database", "stored_codes", "radius", "labels", "tags", "query_labels")
 
 
 @click.command()
@@ -81,10 +83,10 @@ def evaluate(
     items are database and training queries, up to 3000 others the queries, and 50 neighbours on average are
     similar. With --model, --queries and --database a saved model is measured instead.
 
-    Example: asymhash evaluate nursery --method lin-v --method itq --bits 16 --seeds 3
-
-    Example: asymhash evaluate --model model.ahm --queries new.npy --database vectors.npy --neighbors 50
-    """
+    \b
+    Example: asymhash evaluate nursery --method itq --bits 16 --seeds 3
+    Example: asymhash evaluate --model m.ahm --queries q.npy --database d.npy
+    """  # noqa: D301 - click reads the character backspace as "do not wrap"
     if (source is None) == (model is None):
         raise UsageError(
             "evaluate: expected either SOURCE or --model, got "
@@ -101,16 +103,29 @@ def _evaluate_source(
     source: str, *, key: str | None, as_json: bool, quiet: bool, options: dict[str, Any]
 ) -> None:
     from asymhash import datasets
+    from asymhash.methods import find_method
+    from asymhash.vectors import read_vectors
 
-    _refuse(options, ("queries", "database", "radius", "labels", "tags", "query_labels"), "--model")
-    if options["stored_codes"]:
-        raise UsageError("--stored-codes belongs to --model, got it with SOURCE. Leave it out.")
+    _refuse(_ONLY_WITH_MODEL, belong_to="--model", found="SOURCE")
+    if source in datasets.names():
+        _refuse(("key",), belong_to="a vectors file", found="a data set")
     if source not in datasets.names() and not Path(source).is_file():
         raise UsageError(
             f"evaluate: SOURCE must be a vectors file or one of {', '.join(datasets.names())}, "
             f"got {source!r}."
         )
-    outcomes = run_with_progress(_trials(source, key, options), jobs=options["jobs"], quiet=quiet)
+    if source not in datasets.names():
+        n_items = len(read_vectors(source, key=key, where="evaluate"))
+        if n_items <= options["train_items"]:
+            raise UsageError(
+                f"--train-items must be below the {n_items} items of {source}, as the others are the queries, "
+                f"got {options['train_items']}. Give fewer."
+            )
+    trials = _trials(source, key, options)
+    for method in dict.fromkeys(find_method(trial.method) for trial in trials):
+        if options["pca"] is not None and not method.takes_pca:
+            note(f"{method.title} finds its own principal components; --pca is not for it.", quiet=quiet)
+    outcomes = run_with_progress(trials, jobs=options["jobs"], quiet=quiet)
     records = [record for outcome in outcomes for record in outcome.records]
     summaries = summarise(records)
     if as_json:
@@ -127,12 +142,16 @@ def _evaluate_source(
         )
         return
     seeds = options["seeds"]
-    title = (
-        f"Average precision, {Path(source).stem}: {outcomes[0].n_database} database items, "
-        f"{outcomes[0].n_queries} queries, {options['neighbors'] or 50} neighbours on average, "
-        + (f"mean ± spread of {seeds} seeds" if seeds > 1 else "one seed")
+    click.echo(
+        f"{Path(source).stem}: {outcomes[0].n_database} database items, {outcomes[0].n_queries} queries, "
+        f"{options['neighbors'] or 50} neighbours on average"
     )
-    print_table(title, COLUMNS, [cells(summary) for summary in summaries], n_text=1)
+    title = (
+        f"Average precision, mean ± spread of {seeds} seeds" if seeds > 1 else "Average precision, one seed"
+    )
+    print_table(title, COLUMNS, [cells(summary) for summary in summaries])
+    if any(summary.n_bits_used != summary.n_bits for summary in summaries):
+        click.echo(CAPPED)
 
 
 def _trials(source: str, key: str | None, options: dict[str, Any]) -> list[Trial]:
@@ -168,9 +187,7 @@ def _evaluate_model(
     from asymhash.vectors import read_vectors
 
     assert path is not None
-    _refuse(options, ("pca",), "SOURCE")
-    if options["methods"] or options["bits"]:
-        raise UsageError("--method and --bits belong to SOURCE, got them with --model. Leave them out.")
+    _refuse(_ONLY_WITH_SOURCE, belong_to="SOURCE", found="--model")
     if options["queries"] is None or options["database"] is None:
         raise UsageError("--model needs --queries and --database, got only one or none. Give both.")
     model = load(path)
@@ -214,9 +231,14 @@ def _stored_codes(model: Any, path: Path, n_items: int) -> Any:
     return model.database_codes
 
 
-def _refuse(options: dict[str, Any], names: Sequence[str], belongs_to: str) -> None:
-    for name in names:
-        if options[name] is not None:
-            option = "--" + name.replace("_", "-")
-            other = "SOURCE" if belongs_to == "--model" else "--model"
-            raise UsageError(f"{option} belongs to {belongs_to}, got it with {other}. Leave it out.")
+def _refuse(names: tuple[str, ...], *, belong_to: str, found: str) -> None:
+    """Refuse options that were given though they mean nothing in this call."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_given = (
+            context.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        )
+        if parameter.name in names and is_given:
+            raise UsageError(
+                f"{parameter.opts[0]} belongs to {belong_to}, got it with {found}. Leave it out."
+            )

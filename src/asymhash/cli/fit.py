@@ -23,6 +23,7 @@ from asymhash.cli.wording import UsageError, note, print_json, show_progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from asymhash.methods import Method
     from asymhash.similarity import Similarity
 
 __all__ = ["fit"]
@@ -85,11 +86,7 @@ def fit(  # noqa: PLR0913 - one parameter for each option
     check_output(output, force=force)
     row = find_method(method)
     way = count_similarities({name: similar[name] for name in _WAYS} | {"similarity": similarity})
-    if not row.learns_similarity and (way is not None or queries is not None):
-        option = f"--{way}" if way is not None else "--queries"
-        raise UsageError(
-            f"--method {method} learns from the database vectors alone, got {option}. Leave it out."
-        )
+    _refuse_what_means_nothing(row, way, queries=queries, pca=pca, query_labels=similar["query_labels"])
     database = read_vectors(vectors, key=key, where="fit")
     query_vectors = None if queries is None else read_vectors(queries, key=key, where="--queries")
     hasher = row.create(bits, random_state=seed, pca=pca)
@@ -106,13 +103,33 @@ def fit(  # noqa: PLR0913 - one parameter for each option
                 database,
                 relation,
                 queries=query_vectors,
-                callback=lambda record: steps.show(record.n_bits, f"objective {record.objective:.4g}"),
+                callback=lambda record: steps.show(record.n_bits, f"objective {record.objective:.4f}"),
             )
     hasher.model_.save(output)
     _report(hasher, database, relation, method=method, output=output, as_json=as_json)
 
 
 _WAYS = ("neighbors", "radius", "labels", "tags")
+
+
+def _refuse_what_means_nothing(
+    method: Method, way: str | None, *, queries: Path | None, pca: int | None, query_labels: Path | None
+) -> None:
+    """Refuse options that this method, or this way to say what is similar, would ignore."""
+    given = [way, "queries" if queries else None, "query-labels" if query_labels else None]
+    options = [name for name in given if name is not None]
+    if options and not method.learns_similarity:
+        raise UsageError(
+            f"--method {method.name} learns from the database vectors alone, got --{options[0]}. Leave it out."
+        )
+    if pca is not None and not method.takes_pca:
+        raise UsageError(
+            f"--method {method.name} finds its own principal components, got --pca. Leave it out."
+        )
+    if query_labels is not None and way == "similarity":
+        raise UsageError(
+            "--query-labels belongs to --labels or --tags, got it with --similarity. Leave it out."
+        )
 
 
 def _relation(

@@ -37,47 +37,38 @@ def draw_average_precision(summaries: Sequence[Summary], path: Path) -> None:
         _draw_panel(panel, [summary for summary in summaries if summary.source == source], top=1.15 * top)
         panel.set_title(source, fontsize=12)
     panels[0].set_ylabel("average precision (step rule)")
-    figure.suptitle("More of the similar items found with the same bits: higher is better", fontsize=12)
+    title = "How well codes find similar items: average precision against code length; one split, higher is better"
+    figure.suptitle(title, fontsize=12)
     _save(figure, path)
 
 
 def _draw_panel(panel: Axes, summaries: Sequence[Summary], *, top: float) -> None:
     lines = []
+    lengths = sorted({summary.n_bits for summary in summaries})
+    reach = lengths[-1] - lengths[0] or 8
     for number, name in enumerate(METHODS):
         rows = [summary for summary in summaries if summary.method == name]
         if not rows:
             continue
         colour = _COLOURS[number % len(_COLOURS)]
-        bits = [row.n_bits for row in rows]
-        values = [row.means["step_pairs"] for row in rows]
-        # A method that cannot give more bits goes on as a dotted line.
-        n_real = sum(row.n_bits_used == row.n_bits for row in rows)
-        style = {"color": colour, "marker": _MARKERS[number % len(_MARKERS)], "markersize": 5.0}
-        panel.plot(bits[: max(n_real, 1)], values[: max(n_real, 1)], linewidth=1.8, **style)  # type: ignore[arg-type]
-        panel.plot(
-            bits[max(n_real, 1) - 1 :],
-            values[max(n_real, 1) - 1 :],
-            linestyle=":",
-            linewidth=1.4,
-            color=colour,
-        )
-        capped = f" ({rows[-1].n_bits_used} bits)" if n_real < len(rows) else ""
-        lines.append((values[-1], find_method(name).title + capped, colour, bits[-1]))
+        # Points are where the bits are; a method that cannot give more of them goes on as a dotted line.
+        points = sorted({(row.n_bits_used, row.means["step_pairs"]) for row in rows})
+        bits, values = [point[0] for point in points], [point[1] for point in points]
+        marker = _MARKERS[number % len(_MARKERS)]
+        above = 10 - number  # the first method's line lies on top where lines cross
+        panel.plot(bits, values, color=colour, marker=marker, markersize=5.0, linewidth=1.8, zorder=above)
+        panel.plot([bits[-1], lengths[-1]], [values[-1]] * 2, color=colour, linestyle=":", linewidth=1.4)
+        capped = f" ({bits[-1]} bits)" if bits[-1] < rows[-1].n_bits else ""
+        lines.append((values[-1], find_method(name).title + capped, colour))
     places = spread_out([line[0] for line in lines], _LABEL_GAP * top)
-    for (_, title, colour, last), place in zip(lines, places, strict=True):
-        panel.annotate(
-            title,
-            (last, place),
-            xytext=(8, 0),
-            textcoords="offset points",
-            color=colour,
-            fontsize=9,
-            va="center",
-            annotation_clip=False,
-        )
-    lengths = sorted({summary.n_bits for summary in summaries})
+    for (value, title, colour), place in zip(lines, places, strict=True):
+        start, end = lengths[-1] + 0.03 * reach, lengths[-1] + 0.1 * reach
+        panel.plot(
+            [start, end], [value, place], color=colour, linewidth=0.7
+        )  # leads from the line to its name
+        panel.text(end + 0.015 * reach, place, title, color=colour, fontsize=9, va="center")
     panel.set_xticks(lengths)
-    panel.set_xlim(lengths[0] - 1, lengths[-1] + 0.4 * (lengths[-1] - lengths[0]) + 3)
+    panel.set_xlim(lengths[0] - 0.05 * reach, lengths[-1] + 0.47 * reach)
     panel.set_ylim(0, top)
     panel.set_xlabel("bits")
     panel.grid(axis="y", color="#dddddd", linewidth=0.8)
@@ -136,11 +127,11 @@ def draw_search(found: Found, path: Path) -> None:
     _draw_image(panels[0], found.query_image, f"query: a {found.query_label}", "#000000")
     for place, panel in enumerate(panels[1:]):
         is_same = found.labels[place] == found.query_label
-        text = f"{found.distances[place]} of {found.n_bits}"
+        text = "1 bit differs" if found.distances[place] == 1 else f"{found.distances[place]} bits differ"
         _draw_image(panel, found.images[place], text, "#0072B2" if is_same else "#D55E00")
-        panel.set_xlabel(f"{found.labels[place]}" + ("" if is_same else " (other)"), fontsize=9)
+        panel.set_xlabel(f"a {found.labels[place]}", fontsize=9, color="#000000" if is_same else "#D55E00")
     figure.suptitle(
-        f"The {n_found} nearest of {found.n_database} digits by {found.n_bits}-bit codes: bits that differ",
+        f"A held-out digit, and the {n_found} nearest of {found.n_database} by their {found.n_bits}-bit codes",
         fontsize=11,
     )
     _save(figure, path)

@@ -94,6 +94,7 @@ def describe(found: Found) -> list[str]:
         zip(found.distances, found.labels, found.ids, strict=True), start=1
     ):
         meaning = "the same digit" if label == found.query_label else f"not a {found.query_label}"
-        bits = "bit differs" if distance == 1 else "bits differ"
-        lines.append(f"{place:4}. {distance:2} of {found.n_bits} {bits}: a {label} (item {item}), {meaning}")
+        lines.append(
+            f"{place:4}. {distance:2} of {found.n_bits} bits differ: a {label} (item {item}), {meaning}"
+        )
     return lines

@@ -14,17 +14,30 @@ from asymhash.methods import find_method
 if TYPE_CHECKING:
     from asymhash.experiments import Record
 
-__all__ = ["COLUMNS", "MEASURES", "Summary", "cells", "record_as_json", "summarise", "summary_as_json"]
+__all__ = [
+    "CAPPED",
+    "COLUMNS",
+    "MEASURES",
+    "Summary",
+    "cells",
+    "record_as_json",
+    "star",
+    "summarise",
+    "summary_as_json",
+]
 
 MEASURES = {
-    "step AP": "step_pairs",
-    "anchored AP": "anchored_pairs",
-    "expected AP": "expected_pairs",
-    "AP by query": "step_queries",
+    "step": "step_pairs",
+    "anchored": "anchored_pairs",
+    "expected": "expected_pairs",
+    "by query": "step_queries",
 }
 """Column titles and the names of `evaluate.average_precisions`."""
 
 COLUMNS = ("method", "bits", *MEASURES, "seconds")
+
+CAPPED = "* in fewer bits: this method cannot have more than the vectors have features"
+"""What the star in a table means."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +93,17 @@ def _summary(group: Sequence[Record]) -> Summary:
 
 def cells(summary: Summary) -> list[str]:
     """Write one row of the table."""
-    capped = f" ({summary.n_bits_used} used)" if summary.n_bits_used != summary.n_bits else ""
-    row = [find_method(summary.method).title, f"{summary.n_bits}{capped}"]
+    row = [find_method(summary.method).title, f"{summary.n_bits}{star(summary)}"]
     for name in MEASURES.values():
-        spread = f" ± {summary.spreads[name]:.3f}" if summary.n_seeds > 1 else ""
+        # without the 0 before the point, so that four measures and their spreads fit into 80 columns
+        spread = f" ± {summary.spreads[name]:.3f}".replace("0.", ".") if summary.n_seeds > 1 else ""
         row.append(f"{summary.means[name]:.3f}{spread}")
     return [*row, f"{summary.seconds:.1f}"]
+
+
+def star(summary: Summary) -> str:
+    """Mark a length that the method could not give."""
+    return "*" if summary.n_bits_used != summary.n_bits else " "
 
 
 def record_as_json(record: Record) -> dict[str, Any]:

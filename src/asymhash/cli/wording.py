@@ -6,14 +6,11 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from asymhash.errors import AsymhashError, InvalidArgument, InvalidType
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from asymhash.errors import AsymhashError, InvalidArgument, InvalidType, UnsupportedOperation
 
 __all__ = [
     "EXIT_FAILED",
@@ -27,14 +24,11 @@ __all__ = [
     "print_json",
     "print_table",
     "show_progress",
-    "stdout_console",
 ]
 
 EXIT_FAILED = 1
 EXIT_WRONG_CALL = 2
 EXIT_INTERRUPTED = 130
-
-_NARROW = 120  # columns of a table that goes into a file
 
 
 class UsageError(AsymhashError):
@@ -43,7 +37,7 @@ class UsageError(AsymhashError):
 
 def exit_code(error: BaseException) -> int:
     """Tell a wrong call from work that failed."""
-    if isinstance(error, (click.UsageError, UsageError, InvalidArgument, InvalidType)):
+    if isinstance(error, (click.UsageError, UsageError, InvalidArgument, InvalidType, UnsupportedOperation)):
         return EXIT_WRONG_CALL
     return EXIT_FAILED
 
@@ -77,28 +71,24 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, allow_nan=False))
 
 
-def stdout_console() -> Console:
-    """Make the console for results; lines do not depend on the terminal when there is none."""
-    from rich.console import Console
-
-    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_NARROW)
-
-
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, n_text: int = 1
 ) -> None:
     """Write a table to stdout; its first `n_text` columns are text, the others numbers."""
-    from rich import box
-    from rich.table import Table
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < n_text else "right", no_wrap=True)
+    def line(cells: Sequence[str]) -> str:
+        parts = [
+            cell.ljust(width) if number < n_text else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(parts).rstrip()
+
+    click.echo(title)
+    click.echo(line(columns))
+    click.echo("─" * (sum(widths) + 2 * (len(widths) - 1)))
     for row in rows:
-        table.add_row(*row)
-    console = stdout_console()
-    console.print(title, soft_wrap=True)
-    console.print(table)
+        click.echo(line(row))
 
 
 class Steps:
