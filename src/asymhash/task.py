@@ -48,9 +48,9 @@ class Task:
         return self.queries is self.database
 
 
-def check_learnable(similarity: Similarity, *, where: str) -> None:
+def check_learnable(similarity: Similarity, *, where: str, name: str = "y") -> None:
     """Refuse a similarity that holds nothing to learn."""
-    expected = "y must have similar and dissimilar pairs"
+    expected = f"{name} must have similar and dissimilar pairs"
     if similarity.n_positives == 0:
         raise invalid(where, expected, "no similar pair", "Widen the radius or check the labels.")
     if similarity.n_positives == similarity.n_queries * similarity.n_items:
@@ -94,9 +94,13 @@ def _similarity(y: object, database: NDArray[Any], queries: NDArray[Any] | None,
         expected = "y must be a Similarity or None where queries are given"
         remedy = "Make one by asymhash.similarity.labels(y_queries, y_database) or shared_labels."
         raise invalid_type(where, expected, f"a {type(y).__name__}", remedy)
-    target: Any = y if sp.issparse(y) else np.asarray(y)
+    expected = "y must be a Similarity, labels (1-d), tags (2-d) or None"
+    try:
+        target: Any = y if sp.issparse(y) else np.asarray(y)
+    except ValueError as error:
+        found = f"a {type(y).__name__} that NumPy cannot read ({error})"
+        raise invalid_type(where, expected, found) from None
     if target.ndim not in (1, 2):
-        expected = "y must be a Similarity, labels (1-d), tags (2-d) or None"
         raise invalid(where, expected, f"a {target.ndim}-d array")
     if target.shape[0] != len(database):
         expected = f"y must have one entry for each of the {len(database)} items of X"

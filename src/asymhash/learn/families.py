@@ -107,14 +107,21 @@ class SharedLinear:
     def rank_one(self, gains: Gains, rng: np.random.Generator) -> Bit:
         """Leading eigenvector of the symmetric part of M between the two column spaces."""
         row = rng.standard_normal((self.query.features.shape[1],))
+        a = self.query.features @ row
         for _ in range(2 * _POWER_STEPS):
-            a, b = self.query.features @ row, self.database.features @ row
             length = float(np.linalg.norm(a))
+            b = self.database.features @ row
             pulled = self._regressed(gains.times(b), gains.transposed_times(a)) / length
             # Shifted by its own size, because the eigenvalue of largest size may be negative, and its vector
             # would be the worst start, not the best.
             shift = float(np.linalg.norm(self.query.features @ pulled))
-            row = pulled + shift * row / length
+            following = pulled + shift * row / length
+            a = self.query.features @ following
+            if (
+                np.linalg.norm(a) == 0.0
+            ):  # nothing to gain in any direction, or only to lose in the one there is
+                break
+            row = following
         return self._bit(row)
 
     def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Bit:

@@ -156,7 +156,7 @@ class MatrixCodes(NestedModels):
         if not isinstance(self.symmetric, bool):
             raise invalid_type(where, "symmetric must be True or False", repr(self.symmetric))
         similarity = _check_similarity(similarity, where="MatrixCodes.fit")
-        check_learnable(similarity, where="MatrixCodes.fit")
+        check_learnable(similarity, where="MatrixCodes.fit", name="similarity")
         if self.symmetric and similarity.n_queries != similarity.n_items:
             expected = "similarity must be square for symmetric codes"
             raise invalid("MatrixCodes.fit", expected, f"{similarity.n_queries} x {similarity.n_items}")
