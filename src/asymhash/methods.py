@@ -33,7 +33,7 @@ class Method:
     learns_similarity : bool
         Whether `fit` uses a similarity; without it the vectors alone decide.
     nests : bool
-        Whether the first bits of a long code are the short code (`truncate`).
+        Whether a long fit passes through the shorter ones (`truncate`).
     takes_pca : bool
         Whether the estimator can keep some principal components first; ITQ finds its own.
     at_most_n_features : bool

@@ -100,7 +100,7 @@ def encode(
     else:
         width = "1 byte" if result["bytes_per_item"] == 1 else f"{result['bytes_per_item']} bytes"
         click.echo(
-            f"{output}: {items.shape[0]:,} items, {loaded.n_bits} bits in {width} each, "
+            f"{output}: {items.shape[0]:,} items, {loaded.n_bits} bits in {width} each,"
             f" {bit_order} bit order, {side} side"
         )
 
