@@ -117,9 +117,8 @@ class SharedLinear:
             shift = float(np.linalg.norm(self.query.features @ pulled))
             following = pulled + shift * row / length
             a = self.query.features @ following
-            if (
-                np.linalg.norm(a) == 0.0
-            ):  # nothing to gain in any direction, or only to lose in the one there is
+            # Nothing to gain in any direction, or only to lose in the one there is: what is left is rounding.
+            if np.linalg.norm(a) <= 1e-9 * shift:
                 break
             row = following
         return self._bit(row)

@@ -44,6 +44,7 @@ class ObjectiveHasher(BaseHasher):
         *,
         beta: float = 0.7,
         loss: str = "sqrt_logistic",
+        n_random_starts: int = 3,
         n_sweeps: int = 1,
         n_alternations: int | None = None,
         n_epochs: int = 10,
@@ -53,6 +54,7 @@ class ObjectiveHasher(BaseHasher):
         self.n_bits = n_bits
         self.beta = beta
         self.loss = loss
+        self.n_random_starts = n_random_starts
         self.n_sweeps = n_sweeps
         self.n_alternations = n_alternations
         self.n_epochs = n_epochs
@@ -105,6 +107,7 @@ class ObjectiveHasher(BaseHasher):
                 n_bits=n_bits,
                 beta=float(self.beta),
                 loss=LOSSES[self.loss],
+                n_random_starts=int(self.n_random_starts),
                 n_sweeps=int(self.n_sweeps),
                 rng=rng,
             )
@@ -152,6 +155,7 @@ class ObjectiveHasher(BaseHasher):
         name = type(self).__name__
         check_number(self.beta, where=name, name="beta", above=0.0, below=1.0)
         check_choice(self.loss, where=name, name="loss", choices=tuple(LOSSES))
+        check_integer(self.n_random_starts, where=name, name="n_random_starts", low=0)
         check_integer(self.n_sweeps, where=name, name="n_sweeps", low=0)
         if self.n_alternations is not None:
             check_integer(self.n_alternations, where=name, name="n_alternations", low=1)

@@ -33,6 +33,8 @@ class LinV(ObjectiveHasher):
         Weight of similar pairs; dissimilar pairs weigh 1 - beta.
     loss : {"sqrt_logistic", "logistic", "hinge"}, default "sqrt_logistic"
         Loss of one pair.
+    n_random_starts : int, default 3
+        Random starts of a new bit, beside the rank-one start.
     n_sweeps : int, default 1
         Sweeps over all bits after each new bit. None costs .04 of AP at 16 bits, two gain nothing.
     n_alternations : int, optional

@@ -32,7 +32,7 @@ class MatrixCodes(NestedModels):
         Length of the codes, 1 to 1024.
     symmetric : bool, default False
         One code for an item as a row and as a column, as symmetric hashing has it; needs a square similarity.
-    beta, loss, n_sweeps, random_state
+    beta, loss, n_random_starts, n_sweeps, random_state
         As for `LinV`.
     n_alternations : int, default 2
         Times that a bit's rows and columns are updated in turn when it is visited.
@@ -60,6 +60,7 @@ class MatrixCodes(NestedModels):
         symmetric: bool = False,
         beta: float = 0.7,
         loss: str = "sqrt_logistic",
+        n_random_starts: int = 3,
         n_sweeps: int = 1,
         n_alternations: int = 2,
         random_state: Any = None,
@@ -68,6 +69,7 @@ class MatrixCodes(NestedModels):
         self.symmetric = symmetric
         self.beta = beta
         self.loss = loss
+        self.n_random_starts = n_random_starts
         self.n_sweeps = n_sweeps
         self.n_alternations = n_alternations
         self.random_state = random_state
@@ -110,6 +112,7 @@ class MatrixCodes(NestedModels):
                 n_bits=n_bits,
                 beta=float(self.beta),
                 loss=LOSSES[self.loss],
+                n_random_starts=int(self.n_random_starts),
                 n_sweeps=int(self.n_sweeps),
                 rng=rng,
             ):
@@ -151,6 +154,7 @@ class MatrixCodes(NestedModels):
         n_bits = check_integer(self.n_bits, where=where, name="n_bits", low=1, high=MAX_BITS)
         check_number(self.beta, where=where, name="beta", above=0.0, below=1.0)
         check_choice(self.loss, where=where, name="loss", choices=tuple(LOSSES))
+        check_integer(self.n_random_starts, where=where, name="n_random_starts", low=0)
         check_integer(self.n_sweeps, where=where, name="n_sweeps", low=0)
         check_integer(self.n_alternations, where=where, name="n_alternations", low=1)
         if not isinstance(self.symmetric, bool):
