@@ -82,6 +82,7 @@ BAD_PARAMETERS = [
     ("beta", "half", "beta must be a finite number greater than 0 and less than 1, got 'half' of type str."),
     ("loss", "square", "loss must be one of 'sqrt_logistic', 'logistic', 'hinge', got 'square'."),
     ("loss", None, "loss must be one of 'sqrt_logistic', 'logistic', 'hinge', got None of type NoneType."),
+    ("n_random_starts", -1, "n_random_starts must be an integer of at least 0, got -1."),
     ("n_sweeps", -1, "n_sweeps must be an integer of at least 0, got -1."),
     ("n_sweeps", 1.5, "n_sweeps must be an integer of at least 0, got 1.5 of type float."),
     ("n_alternations", 0, "n_alternations must be an integer of at least 1, got 0."),

@@ -94,6 +94,7 @@ def test_sweeps_never_raise_the_objective(seed):
                 n_bits=2,
                 beta=0.7,
                 loss=LOSSES["sqrt_logistic"],
+                n_random_starts=1,
                 n_sweeps=n_sweeps,
                 rng=np.random.default_rng(seed),
             )
@@ -111,6 +112,7 @@ def test_bits_of_a_step_are_those_of_its_threshold():
         n_bits=4,
         beta=0.6,
         loss=LOSSES["logistic"],
+        n_random_starts=1,
         n_sweeps=1,
         rng=np.random.default_rng(0),
     )

@@ -1,0 +1,242 @@
+"""Average precision of every method under the paper's protocol, beside the reference numbers of the project.
+
+    python benchmarks/accuracy.py                     # the whole table, about 40 minutes on two cores
+    python benchmarks/accuracy.py --data uniform10 --bits 8 --bits 16 --seeds 1
+
+Two settings are run. "exact-50" takes the radius at which a training point has 50 neighbours on average; its
+references are a faithful prototype's (step AP). "released" takes the radius as the authors' code does; its
+references are that code's own results (anchored AP). MNIST is learned on 40 principal components and comes twice:
+"mnist" is centred and divided by its length as the protocol says; "mnist-raw" keeps the pixels as they are, which is
+what the prototype's numbers turn out to have been measured on (its LSH row only fits the raw pixels), and the same
+with all 784 pixels ("mnist-784").
+
+With --check the exit code is 1 where a cell is below its reference by more than the tolerance, or AP falls as the
+bits grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from asymhash.experiments import Split, Trial, run_trials, usable_cores
+from asymhash.methods import METHODS
+
+TOLERANCE = {"exact-50": 0.010, "released": 0.015}
+RULE = {"exact-50": "pooled", "released": "mean_kth"}
+KIND = {"exact-50": "step_pairs", "released": "anchored_pairs"}
+LSH_SEEDS = 10  # as its authors: one draw of random hyperplanes says little
+BITS = (8, 16, 24, 32, 48, 64)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as the table names it."""
+
+    name: str
+    pca: int | None = None
+    prepare: str = "paper"
+
+
+SOURCES = {
+    "uniform10": Source("uniform10"),
+    "nursery": Source("nursery"),
+    "digits": Source("digits"),
+    "mnist": Source("mnist", pca=40),
+    "mnist-raw": Source("mnist", pca=40, prepare="none"),
+    "mnist-784": Source("mnist", prepare="none"),
+}
+
+# setting -> data set -> method -> bits -> AP. Those of "exact-50" are means of 3 seeds (64 bits: one seed), those of
+# "released" come from one seed, whose noise is about .015.
+REFERENCES: dict[str, dict[str, dict[str, dict[int, float]]]] = {
+    "exact-50": {
+        "uniform10": {
+            "lsh": {8: 0.146, 16: 0.241, 32: 0.369, 64: 0.528},
+            "itq": {8: 0.218},
+            "symmetric": {8: 0.202, 16: 0.347, 32: 0.484, 64: 0.613},
+            "lin-lin": {8: 0.153, 16: 0.311, 32: 0.465, 64: 0.571},
+            "lin-v": {8: 0.176, 16: 0.333, 32: 0.492, 64: 0.599},
+        },
+        "nursery": {
+            "lsh": {8: 0.187, 16: 0.342, 32: 0.479, 64: 0.629},
+            "itq": {8: 0.360},
+            "symmetric": {8: 0.372, 16: 0.517, 32: 0.643, 64: 0.751},
+            "lin-lin": {8: 0.303, 16: 0.523, 32: 0.632, 64: 0.708},
+            "lin-v": {8: 0.297, 16: 0.491, 32: 0.641, 64: 0.726},
+        },
+        "digits": {
+            "lsh": {8: 0.198, 16: 0.329, 32: 0.549, 64: 0.724},
+            "itq": {8: 0.523, 16: 0.686, 32: 0.778, 64: 0.846},
+            "symmetric": {8: 0.558, 16: 0.730, 32: 0.839, 64: 0.899},
+            "lin-lin": {8: 0.555, 16: 0.723, 32: 0.837, 64: 0.898},
+            "lin-v": {8: 0.566, 16: 0.737, 32: 0.827, 64: 0.848},
+        },
+        "mnist-raw": {
+            "lsh": {8: 0.103, 16: 0.192, 32: 0.284, 64: 0.382},
+            "itq": {8: 0.324, 16: 0.433, 32: 0.529, 64: 0.599},
+            "symmetric": {8: 0.430, 16: 0.622, 32: 0.757, 64: 0.837},
+            "lin-lin": {8: 0.508, 16: 0.663, 32: 0.772, 64: 0.843},
+            "lin-v": {8: 0.535, 16: 0.679, 32: 0.777, 64: 0.812},
+        },
+        "mnist-784": {
+            "symmetric": {8: 0.422, 16: 0.584, 32: 0.691, 64: 0.732},
+            "lin-lin": {8: 0.487, 16: 0.631, 32: 0.716, 64: 0.747},
+            "lin-v": {8: 0.489, 16: 0.637, 32: 0.712, 64: 0.689},
+        },
+    },
+    "released": {
+        "uniform10": {
+            "lsh": {8: 0.217, 16: 0.290, 24: 0.357, 32: 0.408, 48: 0.487, 64: 0.532},
+            "itq": {8: 0.296},
+            "lin-lin": {8: 0.274, 16: 0.427, 24: 0.478, 32: 0.527, 48: 0.592, 64: 0.604},
+            "lin-v": {8: 0.273, 16: 0.434, 24: 0.498, 32: 0.562, 48: 0.635, 64: 0.672},
+        },
+        "nursery": {
+            "lsh": {8: 0.295, 16: 0.411, 24: 0.507, 32: 0.581, 48: 0.669, 64: 0.724},
+            "itq": {8: 0.543},
+            "lin-lin": {8: 0.459, 16: 0.599, 24: 0.740, 32: 0.767, 48: 0.851, 64: 0.871},
+            "lin-v": {8: 0.454, 16: 0.571, 24: 0.699, 32: 0.753, 48: 0.817, 64: 0.861},
+        },
+        "mnist": {
+            "lsh": {8: 0.205, 16: 0.319, 24: 0.416, 32: 0.490, 48: 0.600, 64: 0.661},
+            "itq": {8: 0.473, 16: 0.631, 24: 0.705, 32: 0.743, 48: 0.801, 64: 0.832},
+            "lin-lin": {8: 0.529, 16: 0.681, 24: 0.739, 32: 0.776, 48: 0.828, 64: 0.853},
+            "lin-v": {8: 0.547, 16: 0.679, 24: 0.738, 32: 0.766, 48: 0.801, 64: 0.818},
+        },
+    },
+}
+
+Row = dict[str, object]
+
+
+def main() -> int:
+    """Run, print, store, check."""
+    options = _options()
+    rows: list[Row] = []
+    failures: list[str] = []
+    for setting in options.setting or list(RULE):
+        for data in options.data or list(SOURCES):
+            if setting == "released" and data not in REFERENCES["released"]:
+                continue
+            found = _measure(setting, data, options)
+            rows += found
+            _print_table(setting, data, found, options.seeds)
+            failures += _failures(found)
+    if options.output is not None:
+        made = {name: version(name) for name in ("asymhash", "numpy", "scikit-learn")}
+        record = {"seeds": options.seeds, "versions": made, "machine": platform.machine(), "rows": rows}
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(record, indent=1) + "\n")
+    print(
+        "\n".join(["", *failures])
+        if failures
+        else "\nEvery cell reaches its reference; AP grows with the bits."
+    )
+    return 1 if failures and options.check else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", action="append", choices=list(SOURCES), help="repeatable; all")
+    parser.add_argument("--setting", action="append", choices=list(RULE), help="repeatable; both")
+    parser.add_argument("--method", action="append", choices=list(METHODS), help="repeatable; all")
+    parser.add_argument("--bits", action="append", type=int, help="repeatable; 8 16 24 32 48 64")
+    parser.add_argument("--seeds", type=int, default=3, help="seeds 0, 1, ... (3)")
+    parser.add_argument("--first-seed", type=int, default=0, help="begin with another seed (0)")
+    parser.add_argument("--jobs", type=int, default=usable_cores(), help="processes at once")
+    parser.add_argument("--output", type=Path, help="write the records to this JSON file")
+    parser.add_argument("--check", action="store_true", help="exit code 1 where a cell falls short")
+    return parser.parse_args()
+
+
+def _measure(setting: str, data: str, options: argparse.Namespace) -> list[Row]:
+    source = SOURCES[data]
+    bits = tuple(options.bits or BITS)
+    methods = options.method or list(METHODS)
+    trials = [
+        Trial(
+            Split(source.name, seed=options.first_seed + seed, rule=RULE[setting], prepare=source.prepare),
+            method,
+            bits,
+            # The released numbers of ITQ are on all pixels; it has principal components of its own.
+            pca=None if method == "itq" else source.pca,
+        )
+        for method in methods
+        for seed in range(max(options.seeds, LSH_SEEDS) if method == "lsh" else options.seeds)
+    ]
+    outcomes = run_trials(trials, jobs=options.jobs)
+    rows: list[Row] = []
+    for method in methods:
+        records = [
+            record for outcome in outcomes if outcome.trial.method == method for record in outcome.records
+        ]
+        for length in bits:
+            cell = [record for record in records if record.n_bits == length]
+            if any(record.n_bits_used != length for record in cell):
+                continue  # ITQ has at most as many bits as features
+            precision = {
+                kind: [record.average_precisions[kind] for record in cell]
+                for kind in cell[0].average_precisions
+            }
+            rows.append(
+                {
+                    "setting": setting,
+                    "data": data,
+                    "method": method,
+                    "bits": length,
+                    "mean": {kind: round(float(np.mean(values)), 4) for kind, values in precision.items()},
+                    "spread": {kind: round(float(np.std(values)), 4) for kind, values in precision.items()},
+                    "seconds": round(float(np.mean([record.seconds for record in cell])), 2),
+                    "reference": REFERENCES[setting].get(data, {}).get(method, {}).get(length),
+                }
+            )
+    return rows
+
+
+def _print_table(setting: str, data: str, rows: list[Row], seeds: int) -> None:
+    kinds = ("step_pairs", "anchored_pairs", "expected_pairs", "step_queries")
+    print(
+        f"\n{data}, {setting}: mean AP of {seeds} seeds (LSH: at least {LSH_SEEDS}) +- standard deviation (reference: {KIND[setting]})"
+    )
+    print(f"{'method':<10} bits  " + "  ".join(f"{kind:>15}" for kind in kinds) + "  reference  difference")
+    for row in rows:
+        mean, spread, reference = row["mean"], row["spread"], row["reference"]
+        assert isinstance(mean, dict) and isinstance(spread, dict)
+        cells = "  ".join(f"{mean[kind]:>8.3f} +-{spread[kind]:.3f}" for kind in kinds)
+        tail = ""
+        if isinstance(reference, float):
+            tail = f"      {reference:.3f}      {mean[KIND[setting]] - reference:+.3f}"
+        print(f"{row['method']!s:<10} {row['bits']!s:>4}  {cells}{tail}", flush=True)
+
+
+def _failures(rows: list[Row]) -> list[str]:
+    """Cells of our methods at 16 bits and more below their reference, and lengths at which AP falls."""
+    messages = []
+    last: dict[object, tuple[object, float]] = {}
+    for row in rows:
+        setting, mean, bits = str(row["setting"]), row["mean"], row["bits"]
+        assert isinstance(mean, dict) and isinstance(bits, int)
+        name = f"{row['data']}, {setting}, {row['method']}, {bits} bits"
+        reference = row["reference"]
+        reached = mean[KIND[setting]]
+        if isinstance(reference, float) and bits >= 16 and reached < reference - TOLERANCE[setting]:
+            messages.append(f"below: {name}: {reached:.3f}, reference {reference:.3f}")
+        shorter = last.get(row["method"])
+        if shorter is not None and mean["step_pairs"] < shorter[1]:
+            messages.append(f"falls: {name}: {mean['step_pairs']:.3f}, {shorter[0]} bits {shorter[1]:.3f}")
+        last[row["method"]] = (bits, mean["step_pairs"])
+    return messages
+
+
+if __name__ == "__main__":
+    sys.exit(main())
