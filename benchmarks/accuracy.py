@@ -205,9 +205,8 @@ def _measure(setting: str, data: str, options: argparse.Namespace) -> list[Row]:
 
 def _print_table(setting: str, data: str, rows: list[Row], seeds: int) -> None:
     kinds = ("step_pairs", "anchored_pairs", "expected_pairs", "step_queries")
-    print(
-        f"\n{data}, {setting}: mean AP of {seeds} seeds (LSH: at least {LSH_SEEDS}) +- standard deviation (reference: {KIND[setting]})"
-    )
+    counted = f"{seeds} seeds (LSH: at least {LSH_SEEDS})"
+    print(f"\n{data}, {setting}: mean AP of {counted} +- standard deviation; reference: {KIND[setting]}")
     print(f"{'method':<10} bits  " + "  ".join(f"{kind:>15}" for kind in kinds) + "  reference  difference")
     for row in rows:
         mean, spread, reference = row["mean"], row["spread"], row["reference"]
