@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from asymhash import datasets
 from asymhash.codes import BinaryCodes
 from asymhash.errors import AsymhashError
-from asymhash.evaluate import Protocol, average_precisions, paper_protocol
+from asymhash.evaluate import PaperProtocol, average_precisions, paper_protocol
 from asymhash.methods import find_method
 from asymhash.vectors import read_vectors
 
@@ -180,7 +180,7 @@ def usable_cores() -> int:
 
 
 @lru_cache(maxsize=1)  # trials on one split come one after the other
-def _load_split(split: Split) -> Protocol:
+def _load_split(split: Split) -> PaperProtocol:
     is_name = split.source in datasets.names()
     source = split.source if is_name else read_vectors(split.source, key=split.key, where="evaluate")
     return paper_protocol(
@@ -251,7 +251,7 @@ def run_trial(trial: Trial, on_bits: Callable[[int], None] | None = None) -> Out
 
 
 def _fit(
-    trial: Trial, split: Protocol, n_bits: int, pca: int | None, on_bits: Callable[[int], None] | None
+    trial: Trial, split: PaperProtocol, n_bits: int, pca: int | None, on_bits: Callable[[int], None] | None
 ) -> tuple[Any, float]:
     method = find_method(trial.method)
     hasher = method.create(n_bits, random_state=trial.split.seed, pca=pca)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import asymhash as ah
-from asymhash.learn.descent import grow
+from asymhash.learn.descent import DescentSettings, grow
 from asymhash.learn.families import SharedFree, TwoSides
 from asymhash.learn.sides import FreeSide, LinearSide
 from asymhash.objective import LOSSES, PairTable
@@ -92,10 +92,9 @@ def test_sweeps_never_raise_the_objective(seed):
                 family,
                 similarity,
                 n_bits=2,
-                beta=0.7,
-                loss=LOSSES["sqrt_logistic"],
-                n_random_starts=1,
-                n_sweeps=n_sweeps,
+                settings=DescentSettings(
+                    beta=0.7, loss=LOSSES["sqrt_logistic"], n_random_starts=1, n_sweeps=n_sweeps
+                ),
                 rng=np.random.default_rng(seed),
             )
             last.append(list(steps)[-1].record.objective)
@@ -110,10 +109,7 @@ def test_bits_of_a_step_are_those_of_its_threshold():
         TwoSides(FreeSide(30), FreeSide(30), 1),
         similarity,
         n_bits=4,
-        beta=0.6,
-        loss=LOSSES["logistic"],
-        n_random_starts=1,
-        n_sweeps=1,
+        settings=DescentSettings(beta=0.6, loss=LOSSES["logistic"], n_random_starts=1, n_sweeps=1),
         rng=np.random.default_rng(0),
     )
     for n_bits, step in enumerate(steps, start=1):

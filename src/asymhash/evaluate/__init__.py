@@ -10,12 +10,12 @@ from asymhash.evaluate.metrics import (
     recall_at,
     recall_at_k,
 )
-from asymhash.evaluate.protocol import Protocol, paper_protocol
+from asymhash.evaluate.protocol import PaperProtocol, paper_protocol
 
 __all__ = [
     "DistanceHistograms",
+    "PaperProtocol",
     "PrecisionRecall",
-    "Protocol",
     "average_precision",
     "average_precisions",
     "distance_histograms",

@@ -13,13 +13,13 @@ from asymhash.checks import check_choice, check_integer, check_vectors
 from asymhash.errors import invalid
 from asymhash.similarity import Similarity, neighbors
 
-__all__ = ["Protocol", "paper_protocol"]
+__all__ = ["PaperProtocol", "paper_protocol"]
 
 _READ_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Protocol:
+class PaperProtocol:
     """Training points that are the database, queries, and what is similar among them.
 
     Attributes
@@ -56,7 +56,7 @@ def paper_protocol(
     n_train: int = 1000,
     max_queries: int = 3000,
     prepare: str = "paper",
-) -> Protocol:
+) -> PaperProtocol:
     """Split a data set as the paper's small experiments do.
 
     A random permutation; the first `n_train` points are training points and database, the next ones the
@@ -80,7 +80,7 @@ def paper_protocol(
 
     Returns
     -------
-    Protocol
+    PaperProtocol
 
     Examples
     --------
@@ -112,7 +112,7 @@ def paper_protocol(
     radius = train_similarity.radius
     assert radius is not None
     test_similarity = neighbors(queries, database, radius=radius, rule=rule)
-    return Protocol(
+    return PaperProtocol(
         name, database, queries, train_similarity, test_similarity, radius, database_ids, query_ids
     )
 

@@ -20,7 +20,17 @@ from asymhash.objective.pairs import Gains, PairTable
 from asymhash.objective.threshold import best_threshold
 from asymhash.similarity import Similarity
 
-__all__ = ["BitRecord", "ProgressCallback", "Step", "grow"]
+__all__ = ["BitRecord", "DescentSettings", "ProgressCallback", "Step", "grow"]
+
+
+@dataclass(frozen=True)
+class DescentSettings:
+    """How to descend: the loss of a pair, the weight of similar pairs, starts of a new bit, sweeps after it."""
+
+    beta: float
+    loss: Loss
+    n_random_starts: int
+    n_sweeps: int
 
 
 @dataclass(frozen=True)
@@ -61,14 +71,12 @@ def grow(
     family: Family,
     similarity: Similarity,
     *,
+    settings: DescentSettings,
     n_bits: int,
-    beta: float,
-    loss: Loss,
-    n_random_starts: int,
-    n_sweeps: int,
     rng: np.random.Generator,
 ) -> Iterator[Step]:
     """Learn one bit after the other; yields after each."""
+    beta, loss = settings.beta, settings.loss
     pairs = PairTable(similarity, n_bits)
     n_pairs = similarity.n_queries * similarity.n_items
     bits: list[Bit] = []
@@ -76,11 +84,11 @@ def grow(
     for length in range(1, n_bits + 1):
         began = time.perf_counter()
         gains = pairs.gains(gain_tables(length - 1, theta, beta, loss))
-        start, bit = _best_start(family, gains, n_random_starts, rng)
+        start, bit = _best_start(family, gains, settings.n_random_starts, rng)
         bits.append(bit)
         pairs.add(bits[-1].u, bits[-1].v)
         theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
-        for _ in range(n_sweeps if length > 1 else 0):
+        for _ in range(settings.n_sweeps if length > 1 else 0):
             for position, bit in enumerate(bits):
                 pairs.remove(bit.u, bit.v)
                 gains = pairs.gains(gain_tables(length - 1, theta, beta, loss))

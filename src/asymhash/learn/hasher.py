@@ -9,20 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from asymhash.checks import check_choice, check_integer, check_number
-from asymhash.codes import BinaryCodes
-from asymhash.errors import invalid_type
-from asymhash.estimator import BaseHasher, provenance_of
-from asymhash.learn.descent import ProgressCallback, Step, grow
+from asymhash.checks import check_integer
+from asymhash.estimator import BaseHasher
+from asymhash.learn.descent import ProgressCallback, Step
 from asymhash.learn.families import Family
-from asymhash.learn.sides import HalfBit
+from asymhash.learn.fitting import check_settings, fit_models
+from asymhash.learn.sides import HalfBit, LinearSide
 from asymhash.linear_map import LinearMap
-from asymhash.model import Model, Objective
-from asymhash.objective import LOSSES
 from asymhash.preparation import Preparation
 from asymhash.task import Task, random_generator
 
-__all__ = ["ObjectiveHasher", "check_callback", "codes_of"]
+__all__ = ["ObjectiveHasher"]
 
 # The bias enters as one more feature. At 0.3 of the root mean square length it is learned about as fast as the rest.
 _CONSTANT = 0.3
@@ -89,77 +86,49 @@ class ObjectiveHasher(BaseHasher):
         """
         name = type(self).__name__
         n_bits, pca = self._check_n_bits(), self._check_pca()
-        self._check_parameters()
-        check_callback(callback, where=f"{name}.fit")
+        settings = check_settings(self, callback=callback)
+        check_integer(self.n_epochs, where=name, name="n_epochs", low=1)
         rng = random_generator(self.random_state, where=name)
         task = Task.check(X, y, queries, where=f"{name}.fit")
         features = self._features_of(X)
-        models, history = [], []
-        # One thread: sums on several threads differ in their last bits, and with them a sign near zero.
         with threadpool_limits(1, user_api="blas"):
             preparation = Preparation.learn(task.database, pca=pca, constant=_CONSTANT)
             database = preparation.features(task.database)
             query_features = database if task.is_self else preparation.features(task.queries)
-            family = self._family(query_features, database)
-            steps = grow(
-                family,
-                task.similarity,
-                n_bits=n_bits,
-                beta=float(self.beta),
-                loss=LOSSES[self.loss],
-                n_random_starts=int(self.n_random_starts),
-                n_sweeps=int(self.n_sweeps),
-                rng=rng,
-            )
-            provenance = provenance_of(self, task.similarity)
-            for step in steps:
-                models.append(self._model(step, preparation, database, provenance))
-                history.append(step.record)
-                if callback is not None:
-                    callback(step.record)
+            query_side = LinearSide(query_features, self.n_epochs)
+            family = self._family(query_side, database)
+        models, history = fit_models(
+            self,
+            family,
+            task.similarity,
+            settings=settings,
+            n_bits=n_bits,
+            rng=rng,
+            callback=callback,
+            encoders=lambda step: {
+                "query_map": folded([bit.query for bit in step.bits], preparation),
+                **self._database_side(step, preparation, database),
+            },
+        )
         return self._keep(models, history, features=features)
 
     @abstractmethod
-    def _family(self, queries: NDArray[np.float64], database: NDArray[np.float64]) -> Family:
-        """Say what the bits may be, for the features of both sides."""
+    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
+        """Say what the bits may be, for the query side and the features of the database."""
 
-    @abstractmethod
     def _database_side(
         self, step: Step, preparation: Preparation, database: NDArray[np.float64]
     ) -> dict[str, Any]:
-        """Arguments of `Model` that say how the database is encoded."""
+        """Parts of `Model` that encode the database: the linear map that was learned for it."""
+        return {"database_map": folded([bit.database for bit in step.bits], preparation)}
+
+    def _linear_side(self, database: NDArray[np.float64], query_side: LinearSide) -> LinearSide:
+        """Linear database side; the queries' own where both are the same items."""
+        same = database is query_side.features
+        return query_side if same else LinearSide(database, self.n_epochs)
 
     def _n_alternations(self) -> int:
         return self._alternations if self.n_alternations is None else int(self.n_alternations)
-
-    def _model(
-        self,
-        step: Step,
-        preparation: Preparation,
-        database: NDArray[np.float64],
-        provenance: dict[str, Any],
-    ) -> Model:
-        n_bits = step.record.n_bits
-        parameters = {**provenance["parameters"], "n_bits": n_bits}
-        return Model(
-            method=type(self).__name__,
-            n_bits=n_bits,
-            query_map=folded([bit.query for bit in step.bits], preparation),
-            database_codes=codes_of([bit.database for bit in step.bits]),
-            objective=Objective(self.loss, float(self.beta), step.record.threshold),
-            provenance={**provenance, "parameters": parameters},
-            **self._database_side(step, preparation, database),
-        )
-
-    def _check_parameters(self) -> None:
-        name = type(self).__name__
-        check_number(self.beta, where=name, name="beta", above=0.0, below=1.0)
-        check_choice(self.loss, where=name, name="loss", choices=tuple(LOSSES))
-        check_integer(self.n_random_starts, where=name, name="n_random_starts", low=0)
-        check_integer(self.n_sweeps, where=name, name="n_sweeps", low=0)
-        if self.n_alternations is not None:
-            check_integer(self.n_alternations, where=name, name="n_alternations", low=1)
-        check_integer(self.n_epochs, where=name, name="n_epochs", low=1)
 
 
 def folded(halves: list[HalfBit], preparation: Preparation) -> LinearMap:
@@ -167,14 +136,3 @@ def folded(halves: list[HalfBit], preparation: Preparation) -> LinearMap:
     rows = [half.row for half in halves if half.row is not None]
     assert len(rows) == len(halves)
     return preparation.fold(np.stack(rows))
-
-
-def codes_of(halves: list[HalfBit]) -> BinaryCodes:
-    """Codes of one side's bits."""
-    return BinaryCodes.from_bools(np.stack([half.signs > 0 for half in halves], axis=1))
-
-
-def check_callback(callback: object, *, where: str) -> None:
-    """Refuse a callback that cannot be called, before hours of work."""
-    if callback is not None and not callable(callback):
-        raise invalid_type(where, "callback must be callable or None", f"a {type(callback).__name__}")

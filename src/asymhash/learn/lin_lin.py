@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.learn.descent import Step
 from asymhash.learn.families import Family, TwoSides
-from asymhash.learn.hasher import ObjectiveHasher, folded
+from asymhash.learn.hasher import ObjectiveHasher
 from asymhash.learn.sides import LinearSide
-from asymhash.preparation import Preparation
 
 __all__ = ["LinLin"]
 
@@ -47,12 +43,5 @@ class LinLin(ObjectiveHasher):
 
     _alternations = 2
 
-    def _family(self, queries: NDArray[np.float64], database: NDArray[np.float64]) -> Family:
-        query_side = LinearSide(queries, self.n_epochs)
-        database_side = query_side if database is queries else LinearSide(database, self.n_epochs)
-        return TwoSides(query_side, database_side, self._n_alternations())
-
-    def _database_side(
-        self, step: Step, preparation: Preparation, database: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        return {"database_map": folded([bit.database for bit in step.bits], preparation)}
+    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
+        return TwoSides(query_side, self._linear_side(database, query_side), self._n_alternations())

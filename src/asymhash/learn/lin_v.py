@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from asymhash.learn.descent import Step
 from asymhash.learn.families import Family, TwoSides
-from asymhash.learn.hasher import ObjectiveHasher, codes_of
+from asymhash.learn.fitting import codes_of
+from asymhash.learn.hasher import ObjectiveHasher
 from asymhash.learn.sides import FreeSide, LinearSide
 from asymhash.preparation import Preparation
 
@@ -80,8 +81,8 @@ class LinV(ObjectiveHasher):
 
     _alternations = 1
 
-    def _family(self, queries: NDArray[np.float64], database: NDArray[np.float64]) -> Family:
-        return TwoSides(LinearSide(queries, self.n_epochs), FreeSide(len(database)), self._n_alternations())
+    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
+        return TwoSides(query_side, FreeSide(len(database)), self._n_alternations())
 
     def _database_side(
         self, step: Step, preparation: Preparation, database: NDArray[np.float64]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from asymhash.checks import check_choice, check_integer, check_number
+from asymhash.checks import check_integer
 from asymhash.codes import MAX_BITS, BinaryCodes
 from asymhash.errors import invalid, invalid_type
-from asymhash.estimator import NestedModels, provenance_of
-from asymhash.learn.descent import ProgressCallback, grow
+from asymhash.estimator import NestedModels
+from asymhash.learn.descent import ProgressCallback
 from asymhash.learn.families import Family, SharedFree, TwoSides
-from asymhash.learn.hasher import check_callback, codes_of
+from asymhash.learn.fitting import check_settings, codes_of, fit_models
 from asymhash.learn.sides import FreeSide
-from asymhash.model import Model, Objective
-from asymhash.objective import LOSSES
 from asymhash.similarity import Similarity
 from asymhash.task import check_learnable, random_generator
 
@@ -34,8 +31,9 @@ class MatrixCodes(NestedModels):
         One code for an item as a row and as a column, as symmetric hashing has it; needs a square similarity.
     beta, loss, n_random_starts, n_sweeps, random_state
         As for `LinV`.
-    n_alternations : int, default 2
-        Times that a bit's rows and columns are updated in turn when it is visited.
+    n_alternations : int, optional
+        Times that a bit's rows and columns are updated in turn when it is visited; None: twice. Symmetric codes have
+        no turns.
 
     Attributes
     ----------
@@ -62,7 +60,7 @@ class MatrixCodes(NestedModels):
         loss: str = "sqrt_logistic",
         n_random_starts: int = 3,
         n_sweeps: int = 1,
-        n_alternations: int = 2,
+        n_alternations: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_bits = n_bits
@@ -96,42 +94,22 @@ class MatrixCodes(NestedModels):
         -------
         self
         """
-        n_bits = self._checked(similarity)
-        check_callback(callback, where="MatrixCodes.fit")
+        n_bits = check_integer(self.n_bits, where="MatrixCodes", name="n_bits", low=1, high=MAX_BITS)
+        settings = check_settings(self, callback=callback)
         rng = random_generator(self.random_state, where="MatrixCodes")
-        family: Family = SharedFree(similarity.n_items)
-        if not self.symmetric:
-            sides = FreeSide(similarity.n_queries), FreeSide(similarity.n_items)
-            family = TwoSides(*sides, self.n_alternations)
-        provenance = provenance_of(self, similarity)
-        models, history = [], []
-        with threadpool_limits(1, user_api="blas"):
-            for step in grow(
-                family,
-                similarity,
-                n_bits=n_bits,
-                beta=float(self.beta),
-                loss=LOSSES[self.loss],
-                n_random_starts=int(self.n_random_starts),
-                n_sweeps=int(self.n_sweeps),
-                rng=rng,
-            ):
-                record = step.record
-                parameters = {**provenance["parameters"], "n_bits": record.n_bits}
-                models.append(
-                    Model(
-                        method="MatrixCodes",
-                        n_bits=record.n_bits,
-                        database_map_is_learned=False,
-                        database_codes=codes_of([bit.database for bit in step.bits]),
-                        query_codes=codes_of([bit.query for bit in step.bits]),
-                        objective=Objective(self.loss, float(self.beta), record.threshold),
-                        provenance={**provenance, "parameters": parameters},
-                    )
-                )
-                history.append(record)
-                if callback is not None:
-                    callback(record)
+        models, history = fit_models(
+            self,
+            self._family(similarity),
+            similarity,
+            settings=settings,
+            n_bits=n_bits,
+            rng=rng,
+            callback=callback,
+            encoders=lambda step: {
+                "query_codes": codes_of([bit.query for bit in step.bits]),
+                "database_map_is_learned": False,
+            },
+        )
         return self._keep(models, history)
 
     def encode_database(self, similarity: Similarity) -> BinaryCodes:
@@ -149,22 +127,19 @@ class MatrixCodes(NestedModels):
         _check_similarity(similarity, where="MatrixCodes.encode_database")
         return self.model_.encode_database(None, similarity)
 
-    def _checked(self, similarity: object) -> int:
-        where = "MatrixCodes"
-        n_bits = check_integer(self.n_bits, where=where, name="n_bits", low=1, high=MAX_BITS)
-        check_number(self.beta, where=where, name="beta", above=0.0, below=1.0)
-        check_choice(self.loss, where=where, name="loss", choices=tuple(LOSSES))
-        check_integer(self.n_random_starts, where=where, name="n_random_starts", low=0)
-        check_integer(self.n_sweeps, where=where, name="n_sweeps", low=0)
-        check_integer(self.n_alternations, where=where, name="n_alternations", low=1)
+    def _family(self, similarity: object) -> Family:
         if not isinstance(self.symmetric, bool):
-            raise invalid_type(where, "symmetric must be True or False", repr(self.symmetric))
-        similarity = _check_similarity(similarity, where="MatrixCodes.fit")
-        check_learnable(similarity, where="MatrixCodes.fit", name="similarity")
-        if self.symmetric and similarity.n_queries != similarity.n_items:
+            raise invalid_type("MatrixCodes", "symmetric must be True or False", repr(self.symmetric))
+        where = "MatrixCodes.fit"
+        similarity = _check_similarity(similarity, where=where)
+        check_learnable(similarity, where=where, name="similarity")
+        if not self.symmetric:
+            sides = FreeSide(similarity.n_queries), FreeSide(similarity.n_items)
+            return TwoSides(*sides, 2 if self.n_alternations is None else int(self.n_alternations))
+        if similarity.n_queries != similarity.n_items:
             expected = "similarity must be square for symmetric codes"
-            raise invalid("MatrixCodes.fit", expected, f"{similarity.n_queries} x {similarity.n_items}")
-        return n_bits
+            raise invalid(where, expected, f"{similarity.n_queries} x {similarity.n_items}")
+        return SharedFree(similarity.n_items)
 
 
 def _check_similarity(similarity: object, *, where: str) -> Similarity:

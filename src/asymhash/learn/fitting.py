@@ -1,0 +1,85 @@
+"""From a descent to frozen models: what a fit of vectors and a fit of a matrix have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from asymhash.checks import check_choice, check_integer, check_number
+from asymhash.codes import BinaryCodes
+from asymhash.errors import invalid_type
+from asymhash.estimator import provenance_of
+from asymhash.learn.descent import BitRecord, DescentSettings, ProgressCallback, Step, grow
+from asymhash.learn.families import Family
+from asymhash.learn.sides import HalfBit
+from asymhash.model import Model, Objective
+from asymhash.objective import LOSSES
+from asymhash.similarity import Similarity
+
+__all__ = ["check_settings", "codes_of", "fit_models"]
+
+
+def check_settings(estimator: Any, *, callback: object) -> DescentSettings:
+    """Check the parameters that every method on the paper's objective has, and the callback of its fit."""
+    where = type(estimator).__name__
+    if callback is not None and not callable(callback):
+        raise invalid_type(
+            f"{where}.fit", "callback must be callable or None", f"a {type(callback).__name__}"
+        )
+    loss = check_choice(estimator.loss, where=where, name="loss", choices=tuple(LOSSES))
+    if estimator.n_alternations is not None:
+        check_integer(estimator.n_alternations, where=where, name="n_alternations", low=1)
+    starts, sweeps = (
+        check_integer(getattr(estimator, name), where=where, name=name, low=0)
+        for name in ("n_random_starts", "n_sweeps")
+    )
+    return DescentSettings(
+        beta=check_number(estimator.beta, where=where, name="beta", above=0.0, below=1.0),
+        loss=LOSSES[loss],
+        n_random_starts=starts,
+        n_sweeps=sweeps,
+    )
+
+
+def fit_models(
+    estimator: BaseEstimator,
+    family: Family,
+    similarity: Similarity,
+    *,
+    settings: DescentSettings,
+    n_bits: int,
+    rng: np.random.Generator,
+    callback: ProgressCallback | None,
+    encoders: Callable[[Step], dict[str, Any]],
+) -> tuple[list[Model], list[BitRecord]]:
+    """Grow the code and freeze a model after each bit; `encoders` gives the parts of `Model` that encode."""
+    provenance = provenance_of(estimator, similarity)
+    models, history = [], []
+    # One thread: sums on several threads differ in their last bits, and with them a sign near zero.
+    with threadpool_limits(1, user_api="blas"):
+        for step in grow(family, similarity, settings=settings, n_bits=n_bits, rng=rng):
+            record = step.record
+            parameters = {**provenance["parameters"], "n_bits": record.n_bits}
+            models.append(
+                Model(
+                    method=type(estimator).__name__,
+                    n_bits=record.n_bits,
+                    database_codes=codes_of([bit.database for bit in step.bits]),
+                    objective=Objective(estimator.loss, settings.beta, record.threshold),
+                    provenance={**provenance, "parameters": parameters},
+                    **encoders(step),
+                )
+            )
+            history.append(record)
+            if callback is not None:
+                callback(record)
+    return models, history
+
+
+def codes_of(halves: list[HalfBit]) -> BinaryCodes:
+    """Codes of one side's bits."""
+    return BinaryCodes.from_bools(np.stack([half.signs > 0 for half in halves], axis=1))
