@@ -12,10 +12,12 @@ constexpr const char* NAMES[] = {"portable", "avx2", "avx512"};
 Level detect() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2")) return Level::portable;
-    // The kernels of this level count bits with VPOPCNTDQ; AVX-512 without it gains nothing over AVX2.
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq")) return Level::avx512;
-    return Level::avx2;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Level::portable;
+    const bool has_all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni") &&
+                         __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vpopcntdq");
+    return has_all ? Level::avx512 : Level::avx2;
 #else
     return Level::portable;
 #endif

@@ -4,6 +4,11 @@
 #include <string>
 #include <vector>
 
+// What a function of the highest level may use. These came together in Ice Lake and Zen 4; AVX-512 without them is
+// treated as AVX2.
+#define ASYMHASH_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx512bitalg,avx512vpopcntdq")))
+
 namespace asymhash {
 
 // Ordered: a machine that has one level has all those before it.

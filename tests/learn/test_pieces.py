@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from asymhash.learn.classify import logistic_row, signs_of
+from asymhash.learn.classify import RowClassifier, signs_of
 from asymhash.learn.families import Bit, SharedFree, SharedLinear, TwoSides
 from asymhash.learn.sides import FreeSide, HalfBit, LinearSide
-from asymhash.objective import LOSSES, PairTable, gain_tables
+from asymhash.objective import LOSSES, gain_tables, pairs_of
 from asymhash.similarity import from_matrix
 
 
@@ -59,7 +59,7 @@ def test_a_row_learns_what_a_hyperplane_can_separate(seed):
     wanted = signs_of(features @ np.array([1.0, -2.0, 0.5, 1.0]))
     gain = wanted * rng_of(seed).uniform(0.5, 2.0, 200)
     start = rng_of(seed + 100).standard_normal(4)
-    row = logistic_row(features, gain, start, n_epochs=10, rng=rng_of(seed))
+    row = RowClassifier(features, 10).learn(gain, start, rng_of(seed))
     reached = signs_of(features @ row) @ gain
     assert reached > signs_of(features @ start) @ gain
     assert reached > 0.95 * np.abs(gain).sum()
@@ -69,13 +69,13 @@ def test_a_row_obeys_the_weights():
     """Two groups that no hyperplane through the origin serves both: the heavy one wins."""
     features = np.repeat([[1.0, 0.3]], 60, axis=0)
     gain = np.r_[np.full(20, 5.0), np.full(40, -1.0)]
-    row = logistic_row(features, gain, np.array([-1.0, 0.0]), n_epochs=5, rng=rng_of())
+    row = RowClassifier(features, 5).learn(gain, np.array([-1.0, 0.0]), rng_of())
     assert np.all(signs_of(features @ row) == 1)
 
 
 @pytest.mark.parametrize("start", [np.zeros(3), np.array([3.0, 0.0, 4.0])])
 def test_without_gain_the_start_stays(start):
-    row = logistic_row(features_of(20), np.zeros(20), start, n_epochs=3, rng=rng_of())
+    row = RowClassifier(features_of(20), 3).learn(np.zeros(20), start, rng_of())
     assert np.array_equal(signs_of(row), signs_of(start))
     assert np.isfinite(row).all()
 
@@ -185,8 +185,9 @@ def test_shared_codes_end_where_no_flip_gains(seed):
     matrix = rng_of(seed).standard_normal((9, 9))
     family = SharedFree(9)
     start = family.random(rng_of(seed))
-    bit = family.improve(start, DenseGains(matrix), rng_of())
+    bit, claimed = family.improve(start, DenseGains(matrix), rng_of())
     reached = score(bit, matrix)
+    assert claimed == pytest.approx(reached)
     assert reached >= score(start, matrix)
     for item in range(9):
         flipped = bit.u.astype(float)
@@ -217,8 +218,9 @@ def test_no_family_ever_descends(name, seed):
     scores = [score(bit, matrix)]
     rng = rng_of(seed)
     for _ in range(4):
-        bit = family.improve(bit, gains, rng)
+        bit, claimed = family.improve(bit, gains, rng)
         scores.append(score(bit, matrix))
+        assert claimed == pytest.approx(scores[-1])
     assert np.all(np.diff(scores) >= -1e-9)
     assert scores[-1] > scores[0]
 
@@ -231,7 +233,7 @@ def test_bits_of_linear_sides_are_made_by_their_rows(name, seed):
     family = families(*matrix.shape, seed)[name]
     rng = rng_of(seed)
     bits = [family.random(rng), family.rank_one(DenseGains(matrix), rng)]
-    bits.append(family.improve(bits[0], DenseGains(matrix), rng))
+    bits.append(family.improve(bits[0], DenseGains(matrix), rng).bit)
     for bit in bits:
         assert isinstance(bit, Bit)
         assert set(np.unique(bit.u)) | set(np.unique(bit.v)) <= {-1, 1}
@@ -243,16 +245,16 @@ def test_bits_of_linear_sides_are_made_by_their_rows(name, seed):
 
 
 def test_the_true_gains_of_a_real_problem_climb_too():
-    """The same climb on M of the objective, in blocks of float32, against the dense float64 score."""
+    """The same climb on M of the objective, of packed codes, against the dense float64 score."""
     rng = rng_of(5)
     u, v = signs_of(rng.standard_normal((30, 2))), signs_of(rng.standard_normal((30, 2)))
     s = np.where(rng.random((30, 30)) < 0.2, 1, -1)
-    pairs = PairTable(from_matrix(s), 3)
+    pairs = pairs_of(from_matrix(s), 3)
     for bit in range(2):
         pairs.add(u[:, bit], v[:, bit])
     tables = gain_tables(2, 0.5, 0.7, LOSSES["sqrt_logistic"])
-    dense = np.concatenate([block for _, block in pairs.gains(tables, np.float64).blocks()])
+    dense = np.array([pairs.gains(tables).row(i) for i in range(30)])
     for family in families(30, 30, 0).values():
         start = family.rank_one(pairs.gains(tables), rng)
-        end = family.improve(start, pairs.gains(tables), rng)
+        end = family.improve(start, pairs.gains(tables), rng).bit
         assert score(end, dense) >= score(start, dense) - 1e-5

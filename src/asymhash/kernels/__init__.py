@@ -22,11 +22,27 @@ from numpy.typing import NDArray
 from asymhash.checks import check_choice, check_integer
 from asymhash.errors import invalid, invalid_type
 from asymhash.kernels import _native
+from asymhash.kernels.threads import limit_threads, n_threads, usable_cores
 
-__all__ = ["MAX_WORDS", "WORD_BITS", "distance_counts", "force_level", "hamming_distances", "level", "levels"]
+__all__ = [
+    "MAX_WORDS",
+    "REFERENCE",
+    "WORD_BITS",
+    "distance_counts",
+    "force_level",
+    "hamming_distances",
+    "level",
+    "levels",
+    "limit_threads",
+    "n_threads",
+    "usable_cores",
+]
 
 WORD_BITS = 64
 MAX_WORDS = 16
+REFERENCE = "reference"  # a level below all others: plain NumPy where there is such a path
+
+_is_reference_forced = False
 
 
 def hamming_distances(queries: NDArray[np.uint64], items: NDArray[np.uint64]) -> NDArray[np.uint16]:
@@ -110,7 +126,7 @@ def level() -> str:
     >>> level() == levels()[-1]
     True
     """
-    return _native.level()
+    return REFERENCE if _is_reference_forced else _native.level()
 
 
 @contextmanager
@@ -120,7 +136,7 @@ def force_level(name: str) -> Iterator[None]:
     Parameters
     ----------
     name : str
-        One of `levels()`.
+        One of `levels()`, or "reference": the training in plain NumPy, as it was before there were kernels for it.
 
     Examples
     --------
@@ -128,13 +144,17 @@ def force_level(name: str) -> Iterator[None]:
     ...     level()
     'portable'
     """
-    name = check_choice(name, where="force_level", name="name", choices=levels())
-    previous = _native.level()
-    _native.force_level(name)
+    global _is_reference_forced
+    name = check_choice(name, where="force_level", name="name", choices=(*levels(), REFERENCE))
+    previous = _native.level(), _is_reference_forced
+    _is_reference_forced = name == REFERENCE
+    if not _is_reference_forced:
+        _native.force_level(name)
     try:
         yield
     finally:
-        _native.force_level(previous)
+        _native.force_level(previous[0])
+        _is_reference_forced = previous[1]
 
 
 def _check_pair(

@@ -10,3 +10,89 @@ def distance_counts(
 def levels() -> list[str]: ...
 def level() -> str: ...
 def force_level(name: str) -> None: ...
+def set_bit(words: NDArray[np.uint64], bit: int, signs: NDArray[np.int8]) -> None: ...
+def drop_bit(words: NDArray[np.uint64], bit: int, last: int) -> None: ...
+def lookup_product(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    n_bits: int,
+    table: NDArray[np.int16],
+    x: NDArray[np.int16],
+    out: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def masked_product(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    mask: NDArray[np.uint8],
+    n_bits: int,
+    dissimilar: NDArray[np.int16],
+    similar: NDArray[np.int16],
+    x: NDArray[np.int16],
+    out: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def mask_pairs(indptr: NDArray[np.int64], indices: NDArray[np.int32], mask: NDArray[np.uint8]) -> None: ...
+def pair_histogram(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    n_bits: int,
+    counts: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def positives_product(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    n_bits: int,
+    table: NDArray[np.int64],
+    x: NDArray[np.int16],
+    out: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def positives_product_real(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    n_bits: int,
+    table: NDArray[np.float64],
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def positives_histogram(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    n_bits: int,
+    counts: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def walsh_product(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    n_bits: int,
+    spectrum: NDArray[np.float64],
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None: ...
+def walsh_correlation(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    n_bits: int,
+    weights: NDArray[np.int64],
+    n_threads: int,
+) -> None: ...
+def logistic_descent(
+    features: NDArray[np.float32],
+    gain: NDArray[np.float32],
+    w: NDArray[np.float32],
+    n_epochs: int,
+    first_step: float,
+    last_step: float,
+    seed: int,
+) -> None: ...

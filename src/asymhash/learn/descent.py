@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asymhash.learn.families import Bit, Family
+from asymhash.learn.families import Bit, Climb, Family
 from asymhash.objective.loss import Loss, gain_tables
-from asymhash.objective.pairs import Gains, PairTable
+from asymhash.objective.pairs import Gains, pairs_of
 from asymhash.objective.threshold import best_threshold
 from asymhash.similarity import Similarity
 
@@ -77,7 +77,7 @@ def grow(
 ) -> Iterator[Step]:
     """Learn one bit after the other; yields after each."""
     beta, loss = settings.beta, settings.loss
-    pairs = PairTable(similarity, n_bits)
+    pairs = pairs_of(similarity, n_bits)
     n_pairs = similarity.n_queries * similarity.n_items
     bits: list[Bit] = []
     theta = 0.0
@@ -90,10 +90,10 @@ def grow(
         theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
         for _ in range(settings.n_sweeps if length > 1 else 0):
             for position, bit in enumerate(bits):
-                pairs.remove(bit.u, bit.v)
+                pairs.remove(position)
                 gains = pairs.gains(gain_tables(length - 1, theta, beta, loss))
-                bits[position] = family.improve(bit, gains, rng)
-                pairs.add(bits[position].u, bits[position].v)
+                bits[position] = family.improve(bit, gains, rng).bit
+                pairs.add(bits[position].u, bits[position].v, at=position)
             theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
         seconds = time.perf_counter() - began
         yield Step(BitRecord(length, n_bits, total / n_pairs, theta, seconds, start), tuple(bits))
@@ -103,15 +103,14 @@ def _best_start(
     family: Family, gains: Gains, n_random_starts: int, rng: np.random.Generator
 ) -> tuple[str, Bit]:
     """Improve every start before comparing: at the start itself the rank-one projection nearly always wins."""
-    best: tuple[float, str, Bit] | None = None
+    best: tuple[str, Climb] | None = None
     for name in ("rank_one", *("random",) * n_random_starts):
         begun = family.rank_one(gains, rng) if name == "rank_one" else family.random(rng)
-        bit = family.improve(begun, gains, rng)
-        score = float(bit.u @ gains.times(bit.v))
-        if best is None or score > best[0]:
-            best = (score, name, bit)
+        reached = family.improve(begun, gains, rng)
+        if best is None or reached.score > best[1].score:
+            best = name, reached
     assert best is not None
-    return best[1:]
+    return best[0], best[1].bit
 
 
 ProgressCallback = Callable[[BitRecord], object]

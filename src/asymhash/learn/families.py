@@ -6,16 +6,16 @@ A `Family` starts a bit and improves one while all other bits stand, that is, it
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.learn.classify import logistic_row, signs_of
+from asymhash.learn.classify import RowClassifier, signs_of
 from asymhash.learn.sides import HalfBit, LinearSide, Side
 from asymhash.objective.pairs import Gains
 
-__all__ = ["Bit", "Family", "SharedFree", "SharedLinear", "TwoSides"]
+__all__ = ["Bit", "Climb", "Family", "SharedFree", "SharedLinear", "TwoSides"]
 
 _POWER_STEPS = 10  # the start needs a direction, not digits: AP is the same from 5 steps on
 _LINE_STEPS = (1.0, 0.5, 0.25, 0.1, 0.05)
@@ -39,6 +39,13 @@ class Bit:
         return self.database.signs
 
 
+class Climb(NamedTuple):
+    """Where a climb ended: the bit, and its u' M v."""
+
+    bit: Bit
+    score: float
+
+
 class Family(Protocol):
     """All bits that a method allows."""
 
@@ -48,7 +55,7 @@ class Family(Protocol):
     def rank_one(self, gains: Gains, rng: np.random.Generator) -> Bit:
         """Threshold the best rank-one approximation of M that the family can make."""
 
-    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Bit:
+    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Climb:
         """Climb u' M v; never descend."""
 
 
@@ -76,13 +83,15 @@ class TwoSides:
             b = _unit(self.database.project(gains.transposed_times(a)))
         return Bit(self.query.threshold(a), self.database.threshold(b))
 
-    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Bit:
+    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Climb:
         """Alternate between the sides."""
+        score = -np.inf
         for _ in range(self.n_alternations):
             query = self.query.improve(bit.query, gains.times(bit.v), rng)
-            database = self.database.improve(bit.database, gains.transposed_times(query.signs), rng)
-            bit = Bit(query, database)
-        return bit
+            gain = gains.transposed_times(query.signs)
+            database = self.database.improve(bit.database, gain, rng)
+            bit, score = Bit(query, database), float(gain @ database.signs)
+        return Climb(bit, score)
 
 
 class SharedLinear:
@@ -97,7 +106,8 @@ class SharedLinear:
         self.database = database
         self.n_alternations = n_alternations
         same = query.features is database.features
-        self._both = query.features if same else np.concatenate([query.features, database.features])
+        both = query.features if same else np.concatenate([query.features, database.features])
+        self._rows = query.rows if same else RowClassifier(both, query.rows.n_epochs)
         self._same = same
 
     def random(self, rng: np.random.Generator) -> Bit:
@@ -123,14 +133,15 @@ class SharedLinear:
             row = following
         return self._bit(row)
 
-    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Bit:
+    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Climb:
         """Take the best of several steps towards the row that the linearised problem asks for."""
+        score = -np.inf
         for _ in range(self.n_alternations):
             old = bit.query.row
             assert old is not None
             gain_u, gain_v = gains.times(bit.v), gains.transposed_times(bit.u)
             gain = gain_u + gain_v if self._same else np.concatenate([gain_u, gain_v])
-            new = logistic_row(self._both, gain, old, n_epochs=self.query.n_epochs, rng=rng)
+            new = self._rows.learn(gain, old, rng)
             best, score = bit, float(gain_u @ bit.u)
             for step in _LINE_STEPS:
                 candidate = self._bit(_unit(old) + step * (_unit(new) - _unit(old)))
@@ -140,7 +151,7 @@ class SharedLinear:
             if best is bit:
                 break
             bit = best
-        return bit
+        return Climb(bit, score)
 
     def _regressed(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         query_row = self.query.regressed(a)
@@ -174,7 +185,7 @@ class SharedFree:
         half = HalfBit(signs_of(a))
         return Bit(half, half)
 
-    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Bit:
+    def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Climb:
         """Flip while a flip gains."""
         u = bit.u.astype(np.float64)
         diagonal = gains.diagonal()
@@ -191,7 +202,7 @@ class SharedFree:
             pull -= 2.0 * u[item] * (gains.column(item) + gains.row(item))
             u[item] = -u[item]
         half = HalfBit(u.astype(np.int8))
-        return Bit(half, half)
+        return Climb(Bit(half, half), float(pull @ u) / 2.0)
 
 
 def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.learn.classify import logistic_row, signs_of
+from asymhash.learn.classify import RowClassifier, signs_of
 
 __all__ = ["FreeSide", "HalfBit", "LinearSide", "Side"]
 
@@ -74,7 +74,7 @@ class LinearSide:
     def __init__(self, features: NDArray[np.float64], n_epochs: int) -> None:
         self.features = features
         self.n_items = len(features)
-        self.n_epochs = n_epochs
+        self.rows = RowClassifier(features, n_epochs)
         # The eigenvectors of X'X rather than the SVD of X: d x d however many items there are.
         squares, directions = np.linalg.eigh(features.T @ features)
         keep = squares > _RANK_TOLERANCE * max(float(squares[-1]), np.finfo(float).tiny)
@@ -96,7 +96,7 @@ class LinearSide:
     def improve(self, half: HalfBit, gain: NDArray[np.float64], rng: np.random.Generator) -> HalfBit:
         """Classify with targets sign(gain) and weights |gain|; the old row stays if it is not beaten on the truth."""
         assert half.row is not None
-        new = self._half(logistic_row(self.features, gain, half.row, n_epochs=self.n_epochs, rng=rng))
+        new = self._half(self.rows.learn(gain, half.row, rng))
         return new if gain @ new.signs > gain @ half.signs else half
 
     def regressed(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,18 @@ M      what one bit can gain: with every other bit fixed the loss is C - u' M v
 
 from asymhash.objective.free_codes import fit_free_codes
 from asymhash.objective.loss import LOSSES, Loss, gain_tables, pair_loss
-from asymhash.objective.pairs import PairTable
+from asymhash.objective.pairs import Gains, PackedPairs, Pairs, pairs_of
 from asymhash.objective.threshold import best_threshold
 
-__all__ = ["LOSSES", "Loss", "PairTable", "best_threshold", "fit_free_codes", "gain_tables", "pair_loss"]
+__all__ = [
+    "LOSSES",
+    "Gains",
+    "Loss",
+    "PackedPairs",
+    "Pairs",
+    "best_threshold",
+    "fit_free_codes",
+    "gain_tables",
+    "pair_loss",
+    "pairs_of",
+]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asymhash.objective.loss import Loss, gain_tables
-from asymhash.objective.pairs import PairTable
+from asymhash.objective.pairs import pairs_of
 from asymhash.similarity import Similarity
 
 __all__ = ["fit_free_codes"]
@@ -30,7 +30,7 @@ def fit_free_codes(
     """
     n_bits = query_signs.shape[1]
     signs = start.copy()
-    pairs = PairTable(similarity, n_bits)
+    pairs = pairs_of(similarity, n_bits)
     for bit in range(n_bits):
         pairs.add(query_signs[:, bit], signs[:, bit])
     tables = gain_tables(n_bits - 1, theta, beta, loss)
@@ -39,12 +39,12 @@ def fit_free_codes(
     while unchanged < n_bits:
         for bit in range(n_bits):
             u, v = query_signs[:, bit], signs[:, bit]
-            pairs.remove(u, v)
-            gain = pairs.gains(tables, dtype=np.float64).transposed_times(u)
+            pairs.remove(bit)
+            gain = pairs.gains(tables, exact=True).transposed_times(u)
             flips = gain * v < -tie
             unchanged = 0 if flips.any() else unchanged + 1
             signs[flips, bit] = -v[flips]
-            pairs.add(u, signs[:, bit])
+            pairs.add(u, signs[:, bit], at=bit)
             if unchanged == n_bits:
                 break
     return signs
