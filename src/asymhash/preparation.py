@@ -40,10 +40,15 @@ class Preparation:
         scale = float(np.sqrt(total / len(vectors)))
         return cls(mean, components, scale if scale > 0 else 1.0, constant)
 
+    @property
+    def n_features(self) -> int:
+        """Width of the features."""
+        return (len(self.mean) if self.components is None else len(self.components)) + (self.constant != 0)
+
     def features(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
         """Features of vectors, shape (n, n_components [+ 1])."""
-        width = len(self.mean) if self.components is None else len(self.components)
-        result = np.empty((len(vectors), width + (self.constant != 0)))
+        width = self.n_features - (self.constant != 0)
+        result = np.empty((len(vectors), self.n_features))
         start = 0
         for block in self._blocks(vectors):
             result[start : start + len(block), :width] = block

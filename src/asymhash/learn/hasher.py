@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_integer
@@ -19,7 +20,9 @@ from asymhash.linear_map import LinearMap
 from asymhash.preparation import Preparation
 from asymhash.task import Task, random_generator
 
-__all__ = ["ObjectiveHasher"]
+__all__ = ["DatabaseEncoder", "ObjectiveHasher"]
+
+DatabaseEncoder: TypeAlias = Callable[[Step], dict[str, Any]]
 
 # The bias enters as one more feature. At 0.3 of the root mean square length it is learned about as fast as the rest.
 _CONSTANT = 0.3
@@ -28,7 +31,7 @@ _CONSTANT = 0.3
 class ObjectiveHasher(BaseHasher):
     """A method that minimises the paper's objective over vectors.
 
-    The parameters are those of `LinV`; a method says what its bits may be (`_family`) and what encodes the database
+    The parameters are those of `LinV`; a method says what its bits may be and what encodes the database
     (`_database_side`).
     """
 
@@ -93,10 +96,8 @@ class ObjectiveHasher(BaseHasher):
         features = self._features_of(X)
         with threadpool_limits(1, user_api="blas"):
             preparation = Preparation.learn(task.database, pca=pca, constant=_CONSTANT)
-            database = preparation.features(task.database)
-            query_features = database if task.is_self else preparation.features(task.queries)
-            query_side = LinearSide(query_features, self.n_epochs)
-            family = self._family(query_side, database)
+            query_side = LinearSide(preparation.features(task.queries), self.n_epochs)
+            family, database_encoder = self._database_side(task, preparation, query_side)
         models, history = fit_models(
             self,
             family,
@@ -107,25 +108,25 @@ class ObjectiveHasher(BaseHasher):
             callback=callback,
             encoders=lambda step: {
                 "query_map": folded([bit.query for bit in step.bits], preparation),
-                **self._database_side(step, preparation, database),
+                **database_encoder(step),
             },
         )
         return self._keep(models, history, features=features)
 
     @abstractmethod
-    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
-        """Say what the bits may be, for the query side and the features of the database."""
-
     def _database_side(
-        self, step: Step, preparation: Preparation, database: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        """Parts of `Model` that encode the database: the linear map that was learned for it."""
-        return {"database_map": folded([bit.database for bit in step.bits], preparation)}
+        self, task: Task, preparation: Preparation, query_side: LinearSide
+    ) -> tuple[Family, DatabaseEncoder]:
+        """Say what the bits may be, and which parts of `Model` encode the database after each step."""
 
-    def _linear_side(self, database: NDArray[np.float64], query_side: LinearSide) -> LinearSide:
-        """Linear database side; the queries' own where both are the same items."""
-        same = database is query_side.features
-        return query_side if same else LinearSide(database, self.n_epochs)
+    def _linear_database_side(
+        self, task: Task, preparation: Preparation, query_side: LinearSide
+    ) -> tuple[LinearSide, DatabaseEncoder]:
+        """Linear map of the database, the queries' own side where both are the same items."""
+        side = query_side
+        if not task.is_self:
+            side = LinearSide(preparation.features(task.database), self.n_epochs)
+        return side, lambda step: {"database_map": folded([bit.database for bit in step.bits], preparation)}
 
     def _n_alternations(self) -> int:
         return self._alternations if self.n_alternations is None else int(self.n_alternations)

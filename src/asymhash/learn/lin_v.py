@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.learn.descent import Step
 from asymhash.learn.families import Family, TwoSides
 from asymhash.learn.fitting import codes_of
-from asymhash.learn.hasher import ObjectiveHasher
+from asymhash.learn.hasher import DatabaseEncoder, ObjectiveHasher
 from asymhash.learn.sides import FreeSide, LinearSide
+from asymhash.linear_map import LinearMap
 from asymhash.preparation import Preparation
+from asymhash.task import Task
 
 __all__ = ["LinV"]
 
 # Ridge of the linear map that is fitted to V afterwards, as a share of the features' mean square.
 _RIDGE = 1e-3
+_BLOCK_ROWS = 4096
 
 
 class LinV(ObjectiveHasher):
@@ -62,7 +65,8 @@ class LinV(ObjectiveHasher):
 
     Notes
     -----
-    Time grows with n_bits squared and the number of pairs; memory is one byte a pair, whatever n_bits up to 255.
+    Time grows with n_bits squared and the number of pairs (below 20 bits or so with the number of items instead);
+    memory is that of the vectors, the codes and the list of similar pairs.
 
     References
     ----------
@@ -81,19 +85,48 @@ class LinV(ObjectiveHasher):
 
     _alternations = 1
 
-    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
-        return TwoSides(query_side, FreeSide(len(database)), self._n_alternations())
-
     def _database_side(
-        self, step: Step, preparation: Preparation, database: NDArray[np.float64]
-    ) -> dict[str, Any]:
-        """Keep what gives codes to items that arrive later: the training queries' codes, and a map fitted to V."""
-        squares = database.T @ database
-        squares[np.diag_indices_from(squares)] += _RIDGE * np.trace(squares) / len(squares)
-        signs = np.stack([bit.v for bit in step.bits], axis=1).astype(np.float64)
-        rows = np.asarray(np.linalg.solve(squares, database.T @ signs).T, dtype=np.float64)
-        return {
-            "database_map": preparation.fold(rows),
+        self, task: Task, preparation: Preparation, query_side: LinearSide
+    ) -> tuple[Family, DatabaseEncoder]:
+        """Free codes; what is kept gives codes to items that arrive later: U, and a linear map fitted to V."""
+        fitted = _FittedMap(preparation, task.database, query_side.features if task.is_self else None)
+        family = TwoSides(query_side, FreeSide(len(task.database)), self._n_alternations())
+        return family, lambda step: {
+            "database_map": fitted.to([bit.v for bit in step.bits]),
             "database_map_is_learned": False,
             "query_codes": codes_of([bit.query for bit in step.bits]),
         }
+
+
+class _FittedMap:
+    """Least squares with a small ridge from the database's features to its codes; features are made in blocks."""
+
+    def __init__(
+        self, preparation: Preparation, vectors: NDArray[Any], features: NDArray[np.float64] | None
+    ) -> None:
+        self._preparation = preparation
+        self._vectors = vectors
+        self._features = features
+        width = preparation.n_features
+        squares = np.zeros((width, width))
+        for _, block in self._blocks():
+            squares += block.T @ block
+        squares[np.diag_indices_from(squares)] += _RIDGE * np.trace(squares) / width
+        self._squares = squares
+
+    def to(self, columns: list[NDArray[np.int8]]) -> LinearMap:
+        """Map whose codes are nearest to the columns of V."""
+        sums = np.zeros((len(self._squares), len(columns)))
+        for part, block in self._blocks():
+            signs = np.stack([column[part] for column in columns], axis=1)
+            sums += block.T @ signs.astype(np.float64)
+        rows = np.asarray(np.linalg.solve(self._squares, sums).T, dtype=np.float64)
+        return self._preparation.fold(rows)
+
+    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        for first in range(0, len(self._vectors), _BLOCK_ROWS):
+            rows = slice(first, first + _BLOCK_ROWS)
+            if self._features is None:
+                yield rows, self._preparation.features(self._vectors[rows])
+            else:
+                yield rows, self._features[rows]

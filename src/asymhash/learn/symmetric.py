@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from asymhash.learn.families import Family, SharedLinear
-from asymhash.learn.hasher import ObjectiveHasher
+from asymhash.learn.hasher import DatabaseEncoder, ObjectiveHasher
 from asymhash.learn.sides import LinearSide
+from asymhash.preparation import Preparation
+from asymhash.task import Task
 
 __all__ = ["SymmetricLinear"]
 
@@ -36,5 +35,8 @@ class SymmetricLinear(ObjectiveHasher):
 
     _alternations = 3
 
-    def _family(self, query_side: LinearSide, database: NDArray[np.float64]) -> Family:
-        return SharedLinear(query_side, self._linear_side(database, query_side), self._n_alternations())
+    def _database_side(
+        self, task: Task, preparation: Preparation, query_side: LinearSide
+    ) -> tuple[Family, DatabaseEncoder]:
+        database_side, encoder = self._linear_database_side(task, preparation, query_side)
+        return SharedLinear(query_side, database_side, self._n_alternations()), encoder
