@@ -23,7 +23,7 @@ from asymhash.errors import (
     invalid_type,
 )
 from asymhash.linear_map import LinearMap
-from asymhash.objective import LOSSES, fit_free_codes
+from asymhash.objective import LOSSES, fit_free_codes, scaled
 from asymhash.similarity import Similarity
 
 __all__ = ["LinearMap", "Model", "Objective", "load"]
@@ -41,6 +41,7 @@ class Objective:
     loss: str
     beta: float
     theta: float
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +274,7 @@ class Model:
                 start[block].to_signs(),
                 theta=self.objective.theta,
                 beta=self.objective.beta,
-                loss=LOSSES[self.objective.loss],
+                loss=scaled(LOSSES[self.objective.loss], self.objective.scale),
             )
             parts.append(BinaryCodes.from_signs(signs))
         return BinaryCodes.concatenate(parts)
@@ -342,12 +343,13 @@ def _map_of_parts(name: str, arrays: dict[str, NDArray[Any]], n_bits: int) -> Li
 def _objective_of_parts(parts: Any, where: str) -> Objective | None:
     if parts is None:
         return None
-    if not isinstance(parts, dict) or set(parts) != {"loss", "beta", "theta"}:
-        raise invalid(where, "objective must have loss, beta and theta", repr(parts))
+    if not isinstance(parts, dict) or set(parts) != {"loss", "beta", "theta", "scale"}:
+        raise invalid(where, "objective must have loss, beta, theta and scale", repr(parts))
     return Objective(
         check_choice(parts["loss"], where=where, name="loss", choices=tuple(LOSSES)),
         check_number(parts["beta"], where=where, name="beta", above=0.0, below=1.0),
         check_number(parts["theta"], where=where, name="theta"),
+        check_number(parts["scale"], where=where, name="scale", above=0.0),
     )
 
 

@@ -76,6 +76,8 @@ BAD_PARAMETERS = [
     ("random_state", True, SEED + "True."),
     ("pca", 0, "pca must be an integer of at least 1, got 0."),
     ("pca", 0.9, "pca must be an integer of at least 1, got 0.9 of type float."),
+    ("loss_scale", 0, "loss_scale must be a finite number greater than 0, got 0."),
+    ("loss_scale", np.inf, "loss_scale must be a finite number greater than 0, got inf."),
     ("beta", 0.0, "beta must be a finite number greater than 0 and less than 1, got 0."),
     ("beta", 1, "beta must be a finite number greater than 0 and less than 1, got 1."),
     ("beta", np.nan, "beta must be a finite number greater than 0 and less than 1, got nan."),

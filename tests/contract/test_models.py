@@ -294,11 +294,11 @@ INCONSISTENT = {
     "theta": (objective(theta="x"), METADATA + "theta must be a finite number, got 'x' of type str."),
     "an objective of more": (
         objective(gamma=1),
-        METADATA + "objective must have loss, beta and theta, got {",
+        METADATA + "objective must have loss, beta, theta and scale, got {",
     ),
     "an objective of no kind": (
         changed(objective=[1]),
-        METADATA + "objective must have loss, beta and theta, got [1].",
+        METADATA + "objective must have loss, beta, theta and scale, got [1].",
     ),
     "flat weights": (
         array("query_map.weights", np.ravel),

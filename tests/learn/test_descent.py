@@ -24,13 +24,17 @@ def points(n_items, seed=0, width=5):
     return np.random.default_rng(seed).random((n_items, width)) - 0.5
 
 
+def settings(*, beta=0.7, loss="sqrt_logistic", n_sweeps=1):
+    return DescentSettings(beta, LOSSES[loss], lambda n_bits: 1.0, n_random_starts=1, n_sweeps=n_sweeps)
+
+
 def mean_loss(query_codes, database_codes, similarity, model):
     """Mean over pairs by a loop; `model` tells loss, beta and theta."""
     objective, total = model.objective, 0.0
     U, V, S = query_codes.to_signs(int), database_codes.to_signs(int), similarity.to_dense()
     products = U @ V.T
     for i, j in np.ndindex(*S.shape):
-        margin = S[i, j] * (products[i, j] - objective.theta)
+        margin = S[i, j] * (products[i, j] - objective.theta) / objective.scale
         one = math.log1p(math.exp(-margin))
         loss = {"logistic": one, "sqrt_logistic": math.sqrt(one), "hinge": max(0.0, 1.0 - margin)}[
             objective.loss
@@ -94,7 +98,11 @@ def test_sweeps_never_raise_the_objective(seed):
                 similarity,
                 n_bits=2,
                 settings=DescentSettings(
-                    beta=0.7, loss=LOSSES["sqrt_logistic"], n_random_starts=1, n_sweeps=n_sweeps
+                    beta=0.7,
+                    loss=LOSSES["sqrt_logistic"],
+                    loss_scale=lambda k: 1.0,
+                    n_random_starts=1,
+                    n_sweeps=n_sweeps,
                 ),
                 rng=np.random.default_rng(seed),
             )
@@ -110,7 +118,7 @@ def test_bits_of_a_step_are_those_of_its_threshold():
         TwoSides(FreeSide(30), FreeSide(30), 1),
         similarity,
         n_bits=4,
-        settings=DescentSettings(beta=0.6, loss=LOSSES["logistic"], n_random_starts=1, n_sweeps=1),
+        settings=settings(beta=0.6, loss="logistic"),
         rng=np.random.default_rng(0),
     )
     for n_bits, step in enumerate(steps, start=1):
@@ -180,6 +188,39 @@ def test_two_codes_fit_neighbours_about_as_well_as_one():
     two = ah.MatrixCodes(8, random_state=0).fit(similarity).history_
     one = ah.MatrixCodes(8, symmetric=True, random_state=0).fit(similarity).history_
     assert all(a.objective < 1.05 * b.objective for a, b in zip(two[1:], one[1:], strict=True))
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_one_bit_tells_something(method, uniform):
+    """Calling all pairs dissimilar is a better objective than any bit, and is what theta is for."""
+    database, queries, similarity, truth = uniform
+    hasher = method(2, random_state=0).fit(database, similarity).truncate(1)
+    codes = hasher.encode_queries(queries)
+    assert len(np.unique(codes.words)) == len(np.unique(hasher.database_codes_.words)) == 2
+    assert ah.average_precision(codes, hasher.database_codes_, truth) > 1.15 * truth.share_positive
+
+
+@pytest.mark.parametrize(
+    ("loss", "beta", "margin"),
+    [("sqrt_logistic", 0.7, 0.02), ("logistic", 0.7, 0.02), ("hinge", 0.95, 0.005)],
+)
+def test_every_loss_learns(loss, beta, margin, uniform):
+    lsh = np.mean([precision(ah.LSH(8, random_state=seed).fit(uniform[0]), uniform) for seed in range(5)])
+    found = precision(ah.LinV(8, loss=loss, beta=beta, random_state=0).fit(uniform[0], uniform[2]), uniform)
+    assert found > lsh + margin
+
+
+def test_the_loss_scale_is_part_of_the_model(uniform):
+    """At 64 bits a larger unit keeps free codes from fitting the training queries too closely."""
+    fits = {
+        scale: ah.LinV(40, loss_scale=scale, random_state=0).fit(uniform[0], uniform[2])
+        for scale in (1.0, None)
+    }
+    assert fits[1.0].model_.objective.scale == 1.0
+    assert fits[None].model_.objective.scale == pytest.approx(np.sqrt(40) / 4)
+    assert fits[None].truncate(16).model_.objective.scale == 1.0
+    assert fits[None].truncate(16).database_codes_ == fits[1.0].truncate(16).database_codes_
+    assert precision(fits[None], uniform) > precision(fits[1.0], uniform) + 0.005
 
 
 # ---- memory and threads

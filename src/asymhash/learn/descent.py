@@ -1,7 +1,8 @@
 """The descent over bits (Section 5 of the paper), written once for every family of bits.
 
 A code of k bits starts from the k - 1 bits that came before. The new bit starts at random, a few times, and at the
-rank-one projection of M; each start is improved, and the one with the lowest loss is kept. The threshold follows; then
+rank-one projection of M; each start is improved, and the one with the lowest loss is kept, where gains are counted
+beyond what the threshold alone could gain (`objective.centred`). The threshold follows; then
 one sweep improves every bit with the others fixed, and the threshold follows again. Nothing depends on how long the
 code will become, so a fit of 32 bits passes through exactly the fit of 16 bits.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asymhash.learn.families import Bit, Climb, Family
-from asymhash.objective.loss import Loss, gain_tables
+from asymhash.objective.loss import Loss, centred, gain_tables, scaled
 from asymhash.objective.pairs import Gains, pairs_of
 from asymhash.objective.threshold import best_threshold
 from asymhash.similarity import Similarity
@@ -25,10 +26,14 @@ __all__ = ["BitRecord", "DescentSettings", "ProgressCallback", "Step", "grow"]
 
 @dataclass(frozen=True)
 class DescentSettings:
-    """How to descend: the loss of a pair, the weight of similar pairs, starts of a new bit, sweeps after it."""
+    """How to descend: the loss of a pair, the weight of similar pairs, starts of a new bit, sweeps after it.
+
+    `loss_scale` tells the unit of the loss for every length of the code.
+    """
 
     beta: float
     loss: Loss
+    loss_scale: Callable[[int], float]
     n_random_starts: int
     n_sweeps: int
 
@@ -42,7 +47,7 @@ class BitRecord:
     n_bits, total_bits : int
         Bits learned so far, and wanted.
     objective : float
-        Mean loss over all pairs.
+        Mean loss over all pairs, in the unit (`loss_scale`) of this length.
     threshold : float
         theta.
     seconds : float
@@ -76,25 +81,28 @@ def grow(
     rng: np.random.Generator,
 ) -> Iterator[Step]:
     """Learn one bit after the other; yields after each."""
-    beta, loss = settings.beta, settings.loss
+    beta = settings.beta
     pairs = pairs_of(similarity, n_bits)
     n_pairs = similarity.n_queries * similarity.n_items
     bits: list[Bit] = []
-    theta = 0.0
+    theta, counts = 0.0, pairs.histograms()
     for length in range(1, n_bits + 1):
         began = time.perf_counter()
-        gains = pairs.gains(gain_tables(length - 1, theta, beta, loss))
-        start, bit = _best_start(family, gains, settings.n_random_starts, rng)
+        loss = scaled(settings.loss, settings.loss_scale(length))
+        tables = gain_tables(length - 1, theta, beta, loss)
+        start, bit = _best_start(family, pairs.gains(centred(tables, *counts)), settings.n_random_starts, rng)
         bits.append(bit)
-        pairs.add(bits[-1].u, bits[-1].v)
-        theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
+        pairs.add(bit.u, bit.v)
+        counts = pairs.histograms()
+        theta, total = best_threshold(*counts, beta=beta, loss=loss)
         for _ in range(settings.n_sweeps if length > 1 else 0):
+            tables = gain_tables(length - 1, theta, beta, loss)
             for position, bit in enumerate(bits):
                 pairs.remove(position)
-                gains = pairs.gains(gain_tables(length - 1, theta, beta, loss))
-                bits[position] = family.improve(bit, gains, rng).bit
+                bits[position] = family.improve(bit, pairs.gains(tables), rng).bit
                 pairs.add(bits[position].u, bits[position].v, at=position)
-            theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
+            counts = pairs.histograms()
+            theta, total = best_threshold(*counts, beta=beta, loss=loss)
         seconds = time.perf_counter() - began
         yield Step(BitRecord(length, n_bits, total / n_pairs, theta, seconds, start), tuple(bits))
 

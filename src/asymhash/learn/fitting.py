@@ -23,7 +23,9 @@ from asymhash.similarity import Similarity
 __all__ = ["check_settings", "codes_of", "fit_models"]
 
 
-def check_settings(estimator: Any, *, callback: object) -> DescentSettings:
+def check_settings(
+    estimator: Any, *, callback: object, loss_scale: Callable[[int], float] = lambda n_bits: 1.0
+) -> DescentSettings:
     """Check the parameters that every method on the paper's objective has, and the callback of its fit."""
     where = type(estimator).__name__
     if callback is not None and not callable(callback):
@@ -40,6 +42,7 @@ def check_settings(estimator: Any, *, callback: object) -> DescentSettings:
     return DescentSettings(
         beta=check_number(estimator.beta, where=where, name="beta", above=0.0, below=1.0),
         loss=LOSSES[loss],
+        loss_scale=loss_scale,
         n_random_starts=starts,
         n_sweeps=sweeps,
     )
@@ -69,7 +72,9 @@ def fit_models(
                     method=type(estimator).__name__,
                     n_bits=record.n_bits,
                     database_codes=codes_of([bit.database for bit in step.bits]),
-                    objective=Objective(estimator.loss, settings.beta, record.threshold),
+                    objective=Objective(
+                        estimator.loss, settings.beta, record.threshold, settings.loss_scale(record.n_bits)
+                    ),
                     provenance={**provenance, "parameters": parameters},
                     **encoders(step),
                 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from asymhash.checks import check_integer
+from asymhash.checks import check_integer, check_number
 from asymhash.estimator import BaseHasher
 from asymhash.learn.descent import ProgressCallback, Step
 from asymhash.learn.families import Family
@@ -44,6 +44,7 @@ class ObjectiveHasher(BaseHasher):
         *,
         beta: float = 0.7,
         loss: str = "sqrt_logistic",
+        loss_scale: float | None = None,
         n_random_starts: int = 3,
         n_sweeps: int = 1,
         n_alternations: int | None = None,
@@ -54,6 +55,7 @@ class ObjectiveHasher(BaseHasher):
         self.n_bits = n_bits
         self.beta = beta
         self.loss = loss
+        self.loss_scale = loss_scale
         self.n_random_starts = n_random_starts
         self.n_sweeps = n_sweeps
         self.n_alternations = n_alternations
@@ -89,7 +91,7 @@ class ObjectiveHasher(BaseHasher):
         """
         name = type(self).__name__
         n_bits, pca = self._check_n_bits(), self._check_pca()
-        settings = check_settings(self, callback=callback)
+        settings = check_settings(self, callback=callback, loss_scale=self._check_loss_scale())
         check_integer(self.n_epochs, where=name, name="n_epochs", low=1)
         rng = random_generator(self.random_state, where=name)
         task = Task.check(X, y, queries, where=f"{name}.fit")
@@ -127,6 +129,18 @@ class ObjectiveHasher(BaseHasher):
         if not task.is_self:
             side = LinearSide(preparation.features(task.database), self.n_epochs)
         return side, lambda step: {"database_map": folded([bit.database for bit in step.bits], preparation)}
+
+    def _check_loss_scale(self) -> Callable[[int], float]:
+        given: object = self.loss_scale
+        if given is None:
+            return self._default_loss_scale
+        scale = check_number(given, where=type(self).__name__, name="loss_scale", above=0.0)
+        return lambda n_bits: scale
+
+    @staticmethod
+    def _default_loss_scale(n_bits: int) -> float:
+        """Return the unit of the loss where none is given: the paper's."""
+        return 1.0
 
     def _n_alternations(self) -> int:
         return self._alternations if self.n_alternations is None else int(self.n_alternations)

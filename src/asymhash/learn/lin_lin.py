@@ -19,7 +19,7 @@ class LinLin(ObjectiveHasher):
 
     Parameters
     ----------
-    n_bits, beta, loss, n_random_starts, n_sweeps, n_alternations, n_epochs, pca, random_state
+    n_bits, beta, loss, loss_scale, n_random_starts, n_sweeps, n_alternations, n_epochs, pca, random_state
         As for `LinV`; None alternates twice.
 
     Attributes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,7 +37,12 @@ class LinV(ObjectiveHasher):
     beta : float, default 0.7
         Weight of similar pairs; dissimilar pairs weigh 1 - beta.
     loss : {"sqrt_logistic", "logistic", "hinge"}, default "sqrt_logistic"
-        Loss of one pair.
+        Loss of one pair. With few similar pairs the hinge wants beta near 1: at .7 it is content to call all pairs
+        dissimilar.
+    loss_scale : float, optional
+        Unit in which the loss counts inner products. None: the paper's 1 up to 16 bits, sqrt(n_bits) / 4 beyond, as
+        inner products spread; there the paper's unit looks at ever fewer pairs, and free codes fit them too closely
+        (decision 006).
     n_random_starts : int, default 3
         Random starts of a new bit, beside the rank-one start.
     n_sweeps : int, default 1
@@ -84,6 +90,10 @@ class LinV(ObjectiveHasher):
     """
 
     _alternations = 1
+
+    @staticmethod
+    def _default_loss_scale(n_bits: int) -> float:
+        return max(1.0, math.sqrt(n_bits) / 4.0)
 
     def _database_side(
         self, task: Task, preparation: Preparation, query_side: LinearSide

@@ -19,6 +19,10 @@ from asymhash.task import check_learnable, random_generator
 
 __all__ = ["MatrixCodes"]
 
+# Bits of rows and columns that are both free pull each other along: 1, 2 and 4 turns give AP .744, .756 and .761 at 16
+# bits of 400 points with 30% similar pairs.
+_ALTERNATIONS = 4
+
 
 class MatrixCodes(NestedModels):
     """Choose this to see how many bits a similarity needs: one free code for every row and every column.
@@ -32,8 +36,8 @@ class MatrixCodes(NestedModels):
     beta, loss, n_random_starts, n_sweeps, random_state
         As for `LinV`.
     n_alternations : int, optional
-        Times that a bit's rows and columns are updated in turn when it is visited; None: twice. Symmetric codes have
-        no turns.
+        Times that a bit's rows and columns are updated in turn when it is visited; None: four times.
+        Symmetric codes have no turns.
 
     Attributes
     ----------
@@ -135,7 +139,9 @@ class MatrixCodes(NestedModels):
         check_learnable(similarity, where=where, name="similarity")
         if not self.symmetric:
             sides = FreeSide(similarity.n_queries), FreeSide(similarity.n_items)
-            return TwoSides(*sides, 2 if self.n_alternations is None else int(self.n_alternations))
+            return TwoSides(
+                *sides, _ALTERNATIONS if self.n_alternations is None else int(self.n_alternations)
+            )
         if similarity.n_queries != similarity.n_items:
             expected = "similarity must be square for symmetric codes"
             raise invalid(where, expected, f"{similarity.n_queries} x {similarity.n_items}")

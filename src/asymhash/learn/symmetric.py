@@ -16,7 +16,7 @@ class SymmetricLinear(ObjectiveHasher):
 
     Parameters
     ----------
-    n_bits, beta, loss, n_random_starts, n_sweeps, n_alternations, n_epochs, pca, random_state
+    n_bits, beta, loss, loss_scale, n_random_starts, n_sweeps, n_alternations, n_epochs, pca, random_state
         As for `LinV`; None alternates three times.
 
     Attributes

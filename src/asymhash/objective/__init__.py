@@ -14,7 +14,7 @@ M      what one bit can gain: with every other bit fixed the loss is C - u' M v
 """
 
 from asymhash.objective.free_codes import fit_free_codes
-from asymhash.objective.loss import LOSSES, Loss, gain_tables, pair_loss
+from asymhash.objective.loss import LOSSES, Loss, centred, gain_tables, pair_loss, scaled
 from asymhash.objective.pairs import Gains, PackedPairs, Pairs, pairs_of
 from asymhash.objective.threshold import best_threshold
 
@@ -25,8 +25,10 @@ __all__ = [
     "PackedPairs",
     "Pairs",
     "best_threshold",
+    "centred",
     "fit_free_codes",
     "gain_tables",
     "pair_loss",
     "pairs_of",
+    "scaled",
 ]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOSSES", "GainTables", "Loss", "gain_tables", "pair_loss"]
+__all__ = ["LOSSES", "GainTables", "Loss", "centred", "gain_tables", "pair_loss", "scaled"]
 
 Loss = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -55,3 +55,19 @@ def gain_tables(n_other_bits: int, theta: float, beta: float, loss: Loss) -> Gai
     similar = 0.5 * beta * (loss(y - 1.0) - loss(y + 1.0))
     dissimilar = 0.5 * (1.0 - beta) * (loss(1.0 - y) - loss(-1.0 - y))
     return GainTables(similar, dissimilar)
+
+
+def scaled(loss: Loss, scale: float) -> Loss:
+    """Loss whose margins count in units of `scale`: with a larger one, more pairs are near enough to matter."""
+    return loss if scale == 1.0 else lambda margin: loss(margin / scale)
+
+
+def centred(tables: GainTables, similar: NDArray[np.int64], dissimilar: NDArray[np.int64]) -> GainTables:
+    """Gains less their mean over all pairs, whose numbers at each distance are given.
+
+    A bit that is the same for all items moves every Y by one, and so does theta, which follows the bit. Uncentred, such
+    a bit is the best first bit where few pairs are similar: it calls all pairs dissimilar, and tells nothing.
+    """
+    n_pairs = int(similar.sum() + dissimilar.sum())
+    mean = float(tables.similar @ similar + tables.dissimilar @ dissimilar) / n_pairs
+    return GainTables(tables.similar - mean, tables.dissimilar - mean)
