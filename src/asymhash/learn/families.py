@@ -17,7 +17,9 @@ from asymhash.objective.pairs import Gains
 
 __all__ = ["Bit", "Climb", "Family", "SharedFree", "SharedLinear", "TwoSides"]
 
-_POWER_STEPS = 10  # the start needs a direction, not digits: AP is the same from 5 steps on
+# The start needs a direction, not digits: AP is the same from 5 steps on, and when a step turns by less than a degree.
+_POWER_STEPS = 10
+_TURN = 1e-4
 _LINE_STEPS = (1.0, 0.5, 0.25, 0.1, 0.05)
 
 
@@ -79,8 +81,10 @@ class TwoSides:
         b = _unit(self.database.project(rng.standard_normal(self.database.n_items)))
         a = np.zeros(self.query.n_items)
         for _ in range(_POWER_STEPS):
-            a = _unit(self.query.project(gains.times(b)))
+            before, a = a, _unit(self.query.project(gains.times(b)))
             b = _unit(self.database.project(gains.transposed_times(a)))
+            if a @ before > 1.0 - _TURN:
+                break
         return Bit(self.query.threshold(a), self.database.threshold(b))
 
     def improve(self, bit: Bit, gains: Gains, rng: np.random.Generator) -> Climb:
