@@ -13,9 +13,13 @@ Level detect() {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2")) return Level::portable;
-    // The kernels of this level count bits with VPOPCNTDQ; AVX-512 without it gains nothing over AVX2.
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vpopcntdq")) return Level::avx512;
-    return Level::avx2;
+    // The kernels of this level count bits with VPOPCNTDQ and BITALG, look up with VBMI and add with VNNI:
+    // Ice Lake, Zen 4 and later. AVX-512 without them gains little over AVX2.
+    const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vpopcntdq") &&
+                            __builtin_cpu_supports("avx512bitalg") && __builtin_cpu_supports("avx512vnni");
+    return has_avx512 ? Level::avx512 : Level::avx2;
 #else
     return Level::portable;
 #endif

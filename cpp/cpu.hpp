@@ -4,6 +4,11 @@
 #include <string>
 #include <vector>
 
+// What a function of a level may use; the same lists as in cpu.cpp.
+#define ASYMHASH_AVX2 __attribute__((target("avx2")))
+#define ASYMHASH_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx512bitalg,avx512vnni")))
+
 namespace asymhash {
 
 // Ordered: a machine that has one level has all those before it.
