@@ -21,13 +21,15 @@ constexpr std::size_t SAMPLE_HITS = 16, SMALLEST_SAMPLE = 512;
 // Every step-th item of the part, if allowed.
 std::vector<std::uint64_t> draw(const Search& search, const Part& part, std::size_t step) {
     const std::size_t n_words = search.items.n_words;
-    std::vector<std::uint64_t> words;
-    words.reserve(divide_up(part.last_item - part.first_item, step) * n_words);
+    std::vector<std::uint64_t> words(divide_up(part.last_item - part.first_item, step) * n_words);
+    std::uint64_t* end = words.data();
     for (std::size_t i = part.first_item; i < part.last_item; i += step) {
-        if (search.allowed != nullptr && (search.allowed[i / 64] >> (i % 64) & 1) == 0) continue;
         const std::uint64_t* item = search.items.words + i * n_words;
-        words.insert(words.end(), item, item + n_words);
+        for (std::size_t w = 0; w < n_words; ++w) end[w] = item[w];
+        const bool allowed = search.allowed == nullptr || (search.allowed[i / 64] >> (i % 64) & 1) != 0;
+        end += allowed ? n_words : 0;
     }
+    words.resize(static_cast<std::size_t>(end - words.data()));
     return words;
 }
 

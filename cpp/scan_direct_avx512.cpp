@@ -1,5 +1,6 @@
 // One query over codes as they lie, item by item: each byte is used once, so what counts is to read on without a pause.
-// Sums across a register are cheaper here than transposing: 2, 6 and 14 shuffles for eight items of 2, 4 and more words.
+// Sums across a register are cheaper here than transposing: 2, 6 and 14 shuffles for eight items of 2, 4 and more words;
+// a transposed block also stops the reading for as long as it is scanned.
 #include "scan.hpp"
 
 #if defined(__x86_64__)
@@ -13,6 +14,14 @@ namespace {
 
 constexpr std::size_t VECTOR = 8;  // items whose distances fill a register
 constexpr std::size_t N_VECTORS = STRIP / VECTOR;
+
+// Bytes to prefetch ahead. The machine's own prefetcher reaches 16 to 30 GB/s here, this 40 to 46, which is all there is
+// (Zen 5, 320 MB of codes; 1 KB ahead 25, 2 KB 30, 4 KB 38, 8 KB 41).
+constexpr std::size_t AHEAD = 8192;
+
+inline void prefetch(const std::uint64_t* words) {
+    _mm_prefetch(reinterpret_cast<const char*>(words) + AHEAD, _MM_HINT_T0);
+}
 
 // Adds words 0 + 1, 2 + 3, ... of both registers; results of a and b take turns.
 ASYMHASH_AVX512 inline __m512i add_pairs(__m512i a, __m512i b) {
@@ -32,7 +41,9 @@ struct Query {
     std::size_t n_words;
 
     ASYMHASH_AVX512 Query(const std::uint64_t* words, std::size_t n) : n_words(n) {
-        if constexpr (N_WORDS == 2) {
+        if constexpr (N_WORDS == 1) {
+            low = _mm512_set1_epi64(static_cast<long long>(words[0]));
+        } else if constexpr (N_WORDS == 2) {
             low = _mm512_broadcast_i64x2(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)));
         } else if constexpr (N_WORDS == 4) {
             low = _mm512_broadcast_i64x4(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(words)));
@@ -45,13 +56,16 @@ struct Query {
     }
 
     ASYMHASH_AVX512 inline __m512i bits(const std::uint64_t* words) const {
+        prefetch(words);
         return _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_loadu_si512(words), low));
     }
 
     // One item of a length that fills no register.
     ASYMHASH_AVX512 inline __m512i bits_of_item(const std::uint64_t* item) const {
+        prefetch(item);
         __m512i sum = _mm512_popcnt_epi64(_mm512_xor_si512(_mm512_maskz_loadu_epi64(low_mask, item), low));
         if (high_mask != 0) {
+            prefetch(item + 8);
             const __m512i words = _mm512_maskz_loadu_epi64(high_mask, item + 8);
             sum = _mm512_add_epi64(sum, _mm512_popcnt_epi64(_mm512_xor_si512(words, high)));
         }
@@ -59,7 +73,9 @@ struct Query {
     }
 
     ASYMHASH_AVX512 inline __m512i distances_of_eight(const std::uint64_t* items) const {
-        if constexpr (N_WORDS == 2) {
+        if constexpr (N_WORDS == 1) {
+            return bits(items);
+        } else if constexpr (N_WORDS == 2) {
             return add_pairs(bits(items), bits(items + 8));
         } else if constexpr (N_WORDS == 4) {
             return add_lanes(add_pairs(bits(items), bits(items + 8)), add_pairs(bits(items + 16), bits(items + 24)));
@@ -126,6 +142,7 @@ ASYMHASH_AVX512 void scan(const Codes& strips, std::uint64_t first, Collector& c
 
 void scan_directly_avx512(const Codes& strips, std::uint64_t first, Collector& collector) {
     switch (strips.n_words) {
+        case 1: return scan<1>(strips, first, collector);
         case 2: return scan<2>(strips, first, collector);
         case 4: return scan<4>(strips, first, collector);
         default: return scan<0>(strips, first, collector);

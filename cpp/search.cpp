@@ -18,7 +18,7 @@ constexpr std::size_t TILE_KEYS = std::size_t{1} << 24;
 void scan_part(const Search& search, const Part& part, std::vector<Collector>& collectors) {
     std::size_t first = part.first_item;
     const DirectScan direct = current_direct_scan();
-    if (direct != nullptr && collectors.size() == 1 && search.allowed == nullptr && search.items.n_words > 1) {
+    if (direct != nullptr && collectors.size() == 1 && search.allowed == nullptr) {
         const std::size_t n = (part.last_item - first) / STRIP * STRIP, n_words = search.items.n_words;
         direct(Codes{search.items.words + first * n_words, n, n_words}, first, collectors[0]);
         first += n;
@@ -28,30 +28,14 @@ void scan_part(const Search& search, const Part& part, std::vector<Collector>& c
     for (Block block; reader.next(block);) scan(block, collectors.data(), collectors.size());
 }
 
-// Ids ascend within each distance already, so a stable counting sort by distance is all there is to do.
-void sort_keys(std::vector<Key>& keys, std::size_t n_distances) {
-    if (keys.size() <= 2 * STRIP) {
-        std::sort(keys.begin(), keys.end());
-        return;
-    }
-    std::vector<std::size_t> places(n_distances + 1);
-    for (const Key key : keys) ++places[distance_of(key) + 1];
-    for (std::size_t d = 1; d <= n_distances; ++d) places[d] += places[d - 1];
-    std::vector<Key> sorted(keys.size());
-    for (const Key key : keys) sorted[places[distance_of(key)]++] = key;
-    keys.swap(sorted);
-}
-
-std::size_t write_keys(const std::vector<Key>& keys, std::size_t n, std::uint16_t* distances, std::int64_t* ids) {
-    n = std::min(n, keys.size());
-    for (std::size_t i = 0; i < n; ++i) {
+void write_keys(const std::vector<Key>& keys, std::uint16_t* distances, std::int64_t* ids) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
         distances[i] = static_cast<std::uint16_t>(distance_of(keys[i]));
         ids[i] = static_cast<std::int64_t>(keys[i] & ID_MASK);
     }
-    return n;
 }
 
-// The k nearest items of the part for each of its queries, ids ascending.
+// The k nearest items of the part for each of its queries, in their order.
 std::vector<std::vector<Key>> nearest_in_part(const Search& search, const Part& part, std::size_t k) {
     const std::size_t n_bits = row_size_of(search) - 1;
     const std::vector<std::size_t> starts = guess_thresholds(search, part, k);
@@ -76,15 +60,16 @@ std::vector<std::vector<Key>> nearest_in_part(const Search& search, const Part& 
 // What every query found in every range of items: lists[query * n_ranges + range].
 using Lists = std::vector<std::vector<Key>>;
 
-// Puts the ranges of one query together, first items first, and sorts them.
-std::vector<Key> join_ranges(Lists& lists, std::size_t query, std::size_t n_ranges, std::size_t n_distances) {
+// Puts the ranges of one query together, first items first, and keeps the first `limit` keys in their order.
+std::vector<Key> join_ranges(Lists& lists, std::size_t query, std::size_t n_ranges, std::size_t n_distances,
+                             std::size_t limit) {
     std::vector<Key> keys = std::move(lists[query * n_ranges]);
+    if (n_ranges == 1) return keys;
     for (std::size_t range = 1; range < n_ranges; ++range) {
         const std::vector<Key>& more = lists[query * n_ranges + range];
         keys.insert(keys.end(), more.begin(), more.end());
     }
-    sort_keys(keys, n_distances);
-    return keys;
+    return sorted_keys(keys.data(), keys.size(), n_distances, limit);
 }
 
 }  // namespace
@@ -93,7 +78,8 @@ void nearest_items(const Search& search, std::size_t k, std::uint16_t* distances
     const std::size_t n_distances = row_size_of(search);
     const Plan plan = plan_for(search, std::clamp<std::size_t>(TILE_KEYS / k, 1, MAX_TILE));
     const auto write_row = [&](std::size_t q, const std::vector<Key>& keys) {
-        const std::size_t n = write_keys(keys, k, distances + q * k, ids + q * k);
+        const std::size_t n = keys.size();
+        write_keys(keys, distances + q * k, ids + q * k);
         std::fill(distances + q * k + n, distances + (q + 1) * k, static_cast<std::uint16_t>(n_distances));
         std::fill(ids + q * k + n, ids + (q + 1) * k, -1);
     };
@@ -105,7 +91,6 @@ void nearest_items(const Search& search, std::size_t k, std::uint16_t* distances
             if (plan.n_ranges > 1) {
                 lists[q * plan.n_ranges + part.range] = std::move(keys);
             } else {
-                sort_keys(keys, n_distances);
                 write_row(q, keys);
             }
         }
@@ -113,7 +98,7 @@ void nearest_items(const Search& search, std::size_t k, std::uint16_t* distances
     if (plan.n_ranges == 1) return;
     // The ranges are as many as the threads, so putting them together is too little work for threads.
     for (std::size_t q = 0; q < search.queries.n_items; ++q) {
-        write_row(q, join_ranges(lists, q, plan.n_ranges, n_distances));
+        write_row(q, join_ranges(lists, q, plan.n_ranges, n_distances, k));
     }
 }
 
@@ -142,9 +127,9 @@ Matches items_within(const Search& search, std::size_t radius) {
     matches.distances.resize(n_matches);
     matches.ids.resize(n_matches);
     parallel_for(n_queries, useful_threads(plan.n_threads, 8 * n_matches), [&](std::size_t q) {
-        const std::vector<Key> keys = join_ranges(lists, q, plan.n_ranges, n_distances);
+        const std::vector<Key> keys = join_ranges(lists, q, plan.n_ranges, n_distances, SIZE_MAX);
         const std::int64_t first = matches.offsets[q];
-        write_keys(keys, keys.size(), matches.distances.data() + first, matches.ids.data() + first);
+        write_keys(keys, matches.distances.data() + first, matches.ids.data() + first);
     });
     return matches;
 }

@@ -121,11 +121,9 @@ def nearest_codes(
     """
     where = "nearest_codes"
     _check_codes(queries, database, where=where)
-    k = check_integer(k, where=where, name="k", low=1)
     bitmap = _bitmap(allowed, len(database), where=where)
-    threads = kernels.check_threads(n_threads, where=where)
     distances, ids = kernels.nearest_items(
-        queries.words, database.words, k, allowed=bitmap, n_threads=threads
+        queries.words, database.words, k, allowed=bitmap, n_threads=n_threads, where=where
     )
     if bitmap is not None:
         distances[ids < 0] = database.n_bits + 1
@@ -166,10 +164,10 @@ def codes_within(
     """
     where = "codes_within"
     _check_codes(queries, database, where=where)
-    radius = check_integer(radius, where=where, name="radius", low=0)
     bitmap = _bitmap(allowed, len(database), where=where)
-    threads = kernels.check_threads(n_threads, where=where)
-    found = kernels.items_within(queries.words, database.words, radius, allowed=bitmap, n_threads=threads)
+    found = kernels.items_within(
+        queries.words, database.words, radius, allowed=bitmap, n_threads=n_threads, where=where
+    )
     return NearbyCodes(*found)
 
 
@@ -206,9 +204,8 @@ def count_distances(
     where = "count_distances"
     _check_codes(queries, database, where=where)
     bitmap = _bitmap(allowed, len(database), where=where)
-    threads = kernels.check_threads(n_threads, where=where)
     return kernels.distance_counts(
-        queries.words, database.words, database.n_bits, allowed=bitmap, n_threads=threads
+        queries.words, database.words, database.n_bits, allowed=bitmap, n_threads=n_threads, where=where
     )
 
 

@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from asymhash.checks import check_choice
 from asymhash.kernels import _native
-from asymhash.kernels.arguments import MAX_WORDS, WORD_BITS, check_pair, check_threads
+from asymhash.kernels.arguments import MAX_WORDS, WORD_BITS, check_pair
 from asymhash.kernels.search import distance_counts, items_within, nearest_items
 
 __all__ = [
     "MAX_WORDS",
     "WORD_BITS",
-    "check_threads",
     "distance_counts",
     "force_level",
     "hamming_distances",

@@ -23,6 +23,7 @@ def nearest_items(
     *,
     allowed: NDArray[np.uint64] | None = None,
     n_threads: int | None = 1,
+    where: str = "nearest_items",
 ) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
     """Find the k items nearest to every query, ordered by (distance, id).
 
@@ -36,6 +37,8 @@ def nearest_items(
         Bit i % 64 of word i // 64 allows item i.
     n_threads : int or None, default 1
         None takes all cores of this process.
+    where : str, optional
+        Who asks, for the texts of errors.
 
     Returns
     -------
@@ -50,7 +53,6 @@ def nearest_items(
     >>> nearest_items(np.array([[0b1011]], np.uint64), items, 2)
     (array([[0, 1]], dtype=uint16), array([[1, 2]]))
     """
-    where = "nearest_items"
     queries, items = check_pair(queries, items, where=where)
     k = min(check_integer(k, where=where, name="k", low=1), len(items))
     allowed = check_bitmap(allowed, len(items), where=where)
@@ -69,6 +71,7 @@ def items_within(
     *,
     allowed: NDArray[np.uint64] | None = None,
     n_threads: int | None = 1,
+    where: str = "items_within",
 ) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.int64]]:
     """Find all items at most `radius` bits from every query, ordered by (distance, id).
 
@@ -82,6 +85,8 @@ def items_within(
         Bit i % 64 of word i // 64 allows item i.
     n_threads : int or None, default 1
         None takes all cores of this process.
+    where : str, optional
+        Who asks, for the texts of errors.
 
     Returns
     -------
@@ -96,7 +101,6 @@ def items_within(
     >>> items_within(np.array([[0b1111], [0b0001]], np.uint64), items, 1)
     (array([0, 2, 3]), array([0, 1, 0], dtype=uint16), array([2, 1, 0]))
     """
-    where = "items_within"
     queries, items = check_pair(queries, items, where=where)
     radius = check_integer(radius, where=where, name="radius", low=0)
     allowed = check_bitmap(allowed, len(items), where=where)
@@ -114,6 +118,7 @@ def distance_counts(
     *,
     allowed: NDArray[np.uint64] | None = None,
     n_threads: int | None = 1,
+    where: str = "distance_counts",
 ) -> NDArray[np.int64]:
     """Count the items at each distance from each query; use it where distances are summed up, not kept.
 
@@ -127,6 +132,8 @@ def distance_counts(
         Bit i % 64 of word i // 64 allows item i.
     n_threads : int or None, default 1
         None takes all cores of this process.
+    where : str, optional
+        Who asks, for the texts of errors.
 
     Returns
     -------
@@ -137,7 +144,6 @@ def distance_counts(
     >>> distance_counts(np.array([[0b11]], np.uint64), np.array([[0b01], [0b11], [0b10]], np.uint64), 2)
     array([[1, 2, 0]])
     """
-    where = "distance_counts"
     queries, items = check_pair(queries, items, where=where)
     n_words = items.shape[1]
     n_bits = check_integer(n_bits, where=where, name="n_bits", low=1, high=WORD_BITS * n_words)
