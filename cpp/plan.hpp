@@ -15,8 +15,11 @@ namespace asymhash {
 // is a few percent from 64 on, but each has candidates to keep.
 constexpr std::size_t MAX_TILE = 256;
 
+// More tiles than threads, so that a thread which has to share its core leaves work to the others.
+constexpr std::size_t TILES_PER_THREAD = 2;
+
 // Fewer queries than this for each thread, and threads share the items instead.
-constexpr std::size_t FEW_QUERIES = 8;
+constexpr std::size_t FEW_QUERIES = 16;
 
 // Counters of 32 bits do not overflow in a range of this many items.
 constexpr std::size_t MAX_RANGE = std::size_t{1} << 31;
@@ -39,7 +42,8 @@ inline Plan plan_for(const Search& search, std::size_t max_tile) {
     Plan plan;
     plan.n_threads = useful_threads(search.n_threads, n_queries * n_items * search.items.n_words);
     const bool few = n_queries < FEW_QUERIES * plan.n_threads;
-    const std::size_t share = few ? n_queries : divide_up(n_queries, plan.n_threads);
+    const std::size_t n_shares = plan.n_threads > 1 ? TILES_PER_THREAD * plan.n_threads : 1;
+    const std::size_t share = few ? n_queries : divide_up(n_queries, n_shares);
     plan.tile = std::clamp<std::size_t>(share, 1, max_tile);
     plan.n_tiles = divide_up(n_queries, plan.tile);
     const std::size_t n_ranges = std::max(few ? plan.n_threads : 1, divide_up(n_items, MAX_RANGE));

@@ -16,10 +16,10 @@
 
 namespace asymhash {
 
-// How many of n_threads are worth starting for `work` words of 64 bits to compare or add. 2^19 of them take 30
-// to 50 microseconds in one thread, a little more than a thread takes to start.
+// How many of n_threads are worth starting for `work` words of 64 bits to compare or add. 2^20 of them take 40 to 80
+// microseconds in one thread, two to four times what a thread takes to start.
 inline std::size_t useful_threads(std::size_t n_threads, std::size_t work) {
-    return std::clamp<std::size_t>(work >> 19, 1, std::max<std::size_t>(n_threads, 1));
+    return std::clamp<std::size_t>(work >> 20, 1, std::max<std::size_t>(n_threads, 1));
 }
 
 // Calls run(part) once for every part below n_parts, in any order, in at most n_threads threads of which the
