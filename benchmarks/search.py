@@ -6,10 +6,10 @@
     python benchmarks/search.py --output search.json            # writes the record too
 
 Codes are uniform random bits. All contenders take turns, each is the best of several repeats, so other work on the
-machine changes the times more than the ratios. FAISS is IndexBinaryFlat at the best of its instruction levels and of its two
-ways to select (heap, counting), chosen anew for every row. Before anything is timed, the answers are compared: all
-distances must be equal, and the ids where no tie leaves a choice. "of read" is the speed at which codes pass one query,
-as a share of the speed at which NumPy sums the same memory with as many threads.
+machine changes the times more than the ratios. FAISS is IndexBinaryFlat at the best of its instruction levels and of
+its two ways to select (heap, counting), chosen anew for every row. Before anything is timed, the answers are compared:
+all distances must be equal, and the ids where no tie leaves a choice. "of read" is the speed at which codes pass one
+query, as a share of the speed at which NumPy sums the same memory with as many threads.
 
 With --check the exit code is 1 where a target is missed.
 """
@@ -36,8 +36,8 @@ from usearch.index import search as usearch_search
 from asymhash import BinaryCodes, kernels, nearest_codes
 
 FAISS_LEVELS = ("NONE", "AVX2", "AVX512", "AVX512_VPOPCNT")
-SECONDS = 0.4  # of repeats for each contender in a row
-MIN_REPEATS, MAX_REPEATS = 3, 200
+SECONDS = 1.0  # of repeats for each contender in a row
+MIN_REPEATS, MAX_REPEATS = 7, 300
 PEER_K = 10  # usearch and NumPy are so much slower that one k says it
 PEER_ITEMS = 10**6  # and one size
 BATCH_TARGETS = {64: 8.0, 128: 5.0, 256: 3.0}  # times FAISS, for 100 queries over 10^6 codes
