@@ -34,7 +34,8 @@ format: setup ## put all Python files into the one style
 	$(BIN)/ruff format .
 
 # The sanitized module has an environment of its own, which finds the tools in .venv: there the editable installation
-# would put itself before every other asymhash. A test asks the module whether it is the sanitized one.
+# would put itself before every other asymhash. A test asks the module whether it is the sanitized one. What pytest
+# captures by file descriptor is lost when a sanitizer ends the process, so only sys is captured.
 SANITIZED := build/sanitize
 sanitize: setup ## run the tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 	@wanted="$$(cat $(VENV)/installed)"; \
@@ -49,7 +50,7 @@ sanitize: setup ## run the tests of the kernels under AddressSanitizer and Undef
 	fi
 	ASYMHASH_EXPECT_SANITIZED=1 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
-	    $(SANITIZED)/bin/python -m pytest -q tests/kernels $(ARGS)
+	    $(SANITIZED)/bin/python -m pytest -q --capture=sys tests/kernels $(ARGS)
 
 clean: ## remove the virtual environment and everything that tools left behind
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
