@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 # Arguments for the command behind a target, e.g. `make test ARGS="tests/kernels -x"`.
 ARGS :=
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test lint format sanitize clean
 
 help: ## show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -32,6 +32,25 @@ lint: setup ## check style, types and the layers of imports
 format: setup ## put all Python files into the one style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The sanitized module has an environment of its own, which finds the tools in .venv: there the editable installation
+# would put itself before every other asymhash. A test asks the module whether it is the sanitized one. What pytest
+# captures by file descriptor is lost when a sanitizer ends the process, so only sys is captured.
+SANITIZED := build/sanitize
+sanitize: setup ## run the tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer
+	@wanted="$$(cat $(VENV)/installed)"; \
+	if [ "$$(cat $(SANITIZED)/installed 2>/dev/null || true)" != "$$wanted" ]; then \
+	    rm -rf $(SANITIZED); \
+	    $(BIN)/python -m venv --without-pip $(SANITIZED); \
+	    $(BIN)/python -m pip --python $(SANITIZED)/bin/python install --quiet --disable-pip-version-check --no-deps \
+	        --config-settings=cmake.define.ASYMHASH_SANITIZE=ON .; \
+	    tools="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; \
+	    echo "$$tools" > "$$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"; \
+	    echo "$$wanted" > $(SANITIZED)/installed; \
+	fi
+	ASYMHASH_EXPECT_SANITIZED=1 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	    $(SANITIZED)/bin/python -m pytest -q --capture=sys tests/kernels $(ARGS)
 
 clean: ## remove the virtual environment and everything that tools left behind
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

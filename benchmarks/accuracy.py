@@ -26,7 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
-from asymhash.experiments import Split, Trial, run_trials, usable_cores
+from asymhash.experiments import Split, Trial, run_trials
+from asymhash.kernels import usable_cores
 from asymhash.methods import METHODS
 
 TOLERANCE = {"exact-50": 0.010, "released": 0.015}

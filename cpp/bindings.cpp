@@ -25,25 +25,19 @@ void hamming_distances(const Matrix<const std::uint64_t>& queries, const Matrix<
     asymhash::hamming_distances(q, d, distances);
 }
 
-void distance_counts(const Matrix<const std::uint64_t>& queries, const Matrix<const std::uint64_t>& items,
-                     const Matrix<std::int64_t>& out) {
-    const asymhash::Codes q = codes_of(queries), d = codes_of(items);
-    insist_on_words(q, d);
-    insist(out.shape(0) == q.n_items && out.shape(1) == 64 * d.n_words + 1, "out must be (queries, 64 words + 1)");
-    std::int64_t* counts = out.data();
-    nb::gil_scoped_release released;
-    asymhash::distance_counts(q, d, counts);
-}
-
 }  // namespace
 
 NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of asymhash; call them through asymhash.kernels.";
     m.def("hamming_distances", &hamming_distances, nb::arg("queries").noconvert(), nb::arg("items").noconvert(),
           nb::arg("out").noconvert());
-    m.def("distance_counts", &distance_counts, nb::arg("queries").noconvert(), nb::arg("items").noconvert(),
-          nb::arg("out").noconvert());
+    asymhash::bind_search(m);
     asymhash::bind_training(m);
+#if defined(ASYMHASH_SANITIZED)
+    m.attr("sanitized") = true;
+#else
+    m.attr("sanitized") = false;
+#endif
     m.def("levels", &asymhash::level_names);
     m.def("level", [] { return asymhash::level_name(asymhash::current_level()); });
     m.def("force_level", &asymhash::force_level, nb::arg("name"));

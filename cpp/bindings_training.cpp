@@ -1,6 +1,6 @@
 // Kernels of the training, for Python.
 #include "bindings.hpp"
-#include "bits.hpp"
+#include "code_bits.hpp"
 #include "classify.hpp"
 #include "products.hpp"
 #include "walsh.hpp"

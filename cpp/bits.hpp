@@ -1,19 +1,19 @@
-// Single bits of many packed codes: writing a bit that was learned, taking one out to learn it again.
+// Counting bits without an instruction for it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace asymhash {
 
-// Sets bit `bit` of every code where signs[i] > 0, and clears it elsewhere.
-void set_bit(std::uint64_t* words, std::size_t n_items, std::size_t n_words, std::size_t bit, const std::int8_t* signs);
-
-// Moves bit `last` of every code to the place of bit `bit`, and clears it: what is left has no gap. bit may be last.
-void drop_bit(std::uint64_t* words, std::size_t n_items, std::size_t n_words, std::size_t bit, std::size_t last);
-
-// Writes the similar pairs of CSR rows as bits: bit j % 8 of byte j / 8 of a row of `stride` bytes, which are zero before.
-void mask_pairs(const std::int64_t* indptr, const std::int32_t* indices, std::size_t n_rows, std::size_t stride,
-                std::uint8_t* mask);
+// Shifts and adds only: no multiplication and no table, so that compilers vectorise it at any base level.
+inline std::uint64_t count_bits(std::uint64_t x) {
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    x += x >> 8;
+    x += x >> 16;
+    x += x >> 32;
+    return x & 0x7f;
+}
 
 }  // namespace asymhash

@@ -143,8 +143,7 @@ void descend_portable(const Features& features, const float* gain, const Descent
     descend(features, gain, descent, w);
 }
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) void descend_avx2(const Features& features, const float* gain,
-                                                      const Descent& descent, float* w) {
+ASYMHASH_AVX2 void descend_avx2(const Features& features, const float* gain, const Descent& descent, float* w) {
     descend(features, gain, descent, w);
 }
 ASYMHASH_AVX512 void descend_avx512(const Features& features, const float* gain, const Descent& descent, float* w) {

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-// What a function of the highest level may use. These came together in Ice Lake and Zen 4; AVX-512 without them is
-// treated as AVX2.
+// What a function of a level may use; the same lists as in cpu.cpp. Those of the highest level came together in Ice Lake
+// and Zen 4; AVX-512 without them is treated as AVX2.
+#define ASYMHASH_AVX2 __attribute__((target("avx2,fma")))
 #define ASYMHASH_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni,avx512bitalg,avx512vpopcntdq")))
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bits.hpp"
 #include "cpu.hpp"
 
 #if defined(__x86_64__)
@@ -12,34 +13,9 @@ namespace asymhash {
 
 namespace {
 
-// Items are taken in blocks that stay in the first-level cache while every query passes over them. Inside
-// a block the words lie plane by plane (all first words, then all second words, ...), so that one vector
-// register holds the same word of neighbouring items and no register has to be summed across.
-constexpr std::size_t BLOCK = 256;
-
-struct Planes {
-    const std::uint64_t* words;  // word w of item i is words[w * stride + i]
-    std::size_t stride;
-    std::size_t n_words;
-    std::size_t n_items;
-};
-
-using BlockKernel = void (*)(const Planes&, const std::uint64_t* query, std::uint16_t* distances);
-
-// Shifts and adds only: no multiplication and no table, so that compilers vectorise it at any base level.
-inline std::uint64_t count_bits(std::uint64_t x) {
-    x -= (x >> 1) & 0x5555555555555555u;
-    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
-    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
-    x += x >> 8;
-    x += x >> 16;
-    x += x >> 32;
-    return x & 0x7f;
-}
-
 // Words outside, items inside: neighbouring items are what the compiler can take together.
 void block_portable(const Planes& planes, const std::uint64_t* query, std::uint16_t* distances) {
-    std::uint64_t sums[BLOCK] = {};
+    std::uint64_t sums[PLANE_ITEMS] = {};
     for (std::size_t w = 0; w < planes.n_words; ++w) {
         const std::uint64_t* plane = planes.words + w * planes.stride;
         for (std::size_t i = 0; i < planes.n_items; ++i) sums[i] += count_bits(plane[i] ^ query[w]);
@@ -51,7 +27,7 @@ void block_portable(const Planes& planes, const std::uint64_t* query, std::uint1
 
 // Bits of four items by looking up both nibbles of every byte. A byte of the sum is at most 8 per word,
 // so 16 words give 128 and never overflow it.
-__attribute__((target("avx2"))) inline __m256i four_items_avx2(const Planes& planes, const std::uint64_t* query,
+ASYMHASH_AVX2 inline __m256i four_items_avx2(const Planes& planes, const std::uint64_t* query,
                                                                std::size_t first) {
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,  //
                                            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
@@ -69,7 +45,7 @@ __attribute__((target("avx2"))) inline __m256i four_items_avx2(const Planes& pla
     return _mm256_sad_epu8(byte_sums, _mm256_setzero_si256());
 }
 
-__attribute__((target("avx2"))) void block_avx2(const Planes& planes, const std::uint64_t* query,
+ASYMHASH_AVX2 void block_avx2(const Planes& planes, const std::uint64_t* query,
                                                 std::uint16_t* distances) {
     // The low halves of the four 64-bit sums, side by side.
     const __m256i low_halves = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
@@ -86,7 +62,7 @@ __attribute__((target("avx2"))) void block_avx2(const Planes& planes, const std:
     }
 }
 
-__attribute__((target("avx512f,avx512vpopcntdq"))) void block_avx512(const Planes& planes,
+ASYMHASH_AVX512 void block_avx512(const Planes& planes,
                                                                      const std::uint64_t* query,
                                                                      std::uint16_t* distances) {
     for (std::size_t i = 0; i < planes.n_items; i += 8) {
@@ -104,25 +80,23 @@ __attribute__((target("avx512f,avx512vpopcntdq"))) void block_avx512(const Plane
 
 #endif
 
-BlockKernel kernel_of(Level level) {
+}  // namespace
+
+BlockKernel block_kernel() {
 #if defined(__x86_64__)
-    if (level == Level::avx512) return block_avx512;
-    if (level == Level::avx2) return block_avx2;
-#else
-    (void)level;
+    if (current_level() == Level::avx512) return block_avx512;
+    if (current_level() == Level::avx2) return block_avx2;
 #endif
     return block_portable;
 }
 
-// Calls visit(query, first item, distances of the block, items in the block) for every block and query.
-template <typename Visit>
-void for_each_block(const Codes& queries, const Codes& items, Visit visit) {
-    const BlockKernel kernel = kernel_of(current_level());
+// Items are taken in blocks that stay in the first-level cache while every query passes over them.
+void hamming_distances(const Codes& queries, const Codes& items, std::uint16_t* distances) {
+    const BlockKernel kernel = block_kernel();
     const std::size_t n_words = items.n_words;
-    std::uint64_t buffer[BLOCK * MAX_WORDS];
-    std::uint16_t distances[BLOCK];
-    for (std::size_t first = 0; first < items.n_items; first += BLOCK) {
-        const std::size_t size = std::min(BLOCK, items.n_items - first);
+    std::uint64_t buffer[PLANE_ITEMS * MAX_WORDS];
+    for (std::size_t first = 0; first < items.n_items; first += PLANE_ITEMS) {
+        const std::size_t size = std::min(PLANE_ITEMS, items.n_items - first);
         Planes planes{items.words + first, size, 1, size};  // one word: the items are their own plane
         if (n_words > 1) {
             for (std::size_t i = 0; i < size; ++i) {
@@ -133,29 +107,9 @@ void for_each_block(const Codes& queries, const Codes& items, Visit visit) {
             planes = Planes{buffer, size, n_words, size};
         }
         for (std::size_t q = 0; q < queries.n_items; ++q) {
-            kernel(planes, queries.words + q * n_words, distances);
-            visit(q, first, distances, size);
+            kernel(planes, queries.words + q * n_words, distances + q * items.n_items + first);
         }
     }
-}
-
-}  // namespace
-
-void hamming_distances(const Codes& queries, const Codes& items, std::uint16_t* distances) {
-    for_each_block(queries, items,
-                   [&](std::size_t q, std::size_t first, const std::uint16_t* block, std::size_t size) {
-                       std::copy(block, block + size, distances + q * items.n_items + first);
-                   });
-}
-
-void distance_counts(const Codes& queries, const Codes& items, std::int64_t* counts) {
-    const std::size_t row_size = 64 * items.n_words + 1;
-    std::fill(counts, counts + queries.n_items * row_size, 0);
-    for_each_block(queries, items,
-                   [&](std::size_t q, std::size_t, const std::uint16_t* block, std::size_t size) {
-                       std::int64_t* row = counts + q * row_size;
-                       for (std::size_t i = 0; i < size; ++i) ++row[block[i]];
-                   });
 }
 
 }  // namespace asymhash

@@ -20,8 +20,21 @@ constexpr std::size_t MAX_WORDS = 16;  // 1024 bits
 // distances: (queries.n_items, items.n_items), row by row.
 void hamming_distances(const Codes& queries, const Codes& items, std::uint16_t* distances);
 
-// counts: (queries.n_items, 64 * n_words + 1), row by row; counts[q][d] is the number of items at distance d.
-// The rows are that long so that no content of the codes can write past them.
-void distance_counts(const Codes& queries, const Codes& items, std::int64_t* counts);
+// What a block kernel takes at once: so many items that their distances stay in the first-level cache. Inside, the
+// words lie plane by plane (all first words, then all second words, ...), so that one vector register
+// holds the same word of neighbouring items and no register has to be summed across.
+constexpr std::size_t PLANE_ITEMS = 256;
+
+struct Planes {
+    const std::uint64_t* words;  // word w of item i is words[w * stride + i]
+    std::size_t stride;
+    std::size_t n_words;
+    std::size_t n_items;  // at most PLANE_ITEMS
+};
+
+using BlockKernel = void (*)(const Planes&, const std::uint64_t* query, std::uint16_t* distances);
+
+// The block kernel of the level in use.
+BlockKernel block_kernel();
 
 }  // namespace asymhash

@@ -64,8 +64,6 @@ void masked_portable(const Block& block, const QueryGroup& queries, const Table&
 
 // ---- AVX2: 16 items a register; bits are counted by looking up both nibbles of every byte
 
-#define ASYMHASH_AVX2 __attribute__((target("avx2")))
-
 // Number of planes whose byte counts fit in a byte: 31 * 8 = 248.
 constexpr std::size_t AVX2_MAX_PLANES = 31;
 

@@ -84,8 +84,8 @@ using PanelKernel = void (*)(double*, std::size_t);
 void row_portable(double* data, std::size_t n) { transform_row(data, n); }
 void panel_portable(double* data, std::size_t n_rows) { across_rows(data, n_rows, PANEL); }
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void row_avx2(double* data, std::size_t n) { transform_row(data, n); }
-__attribute__((target("avx2"))) void panel_avx2(double* data, std::size_t n) { across_rows(data, n, PANEL); }
+ASYMHASH_AVX2 void row_avx2(double* data, std::size_t n) { transform_row(data, n); }
+ASYMHASH_AVX2 void panel_avx2(double* data, std::size_t n) { across_rows(data, n, PANEL); }
 ASYMHASH_AVX512 void row_avx512(double* data, std::size_t n) { transform_row(data, n); }
 ASYMHASH_AVX512 void panel_avx512(double* data, std::size_t n) { across_rows(data, n, PANEL); }
 #endif

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asymhash.learn.matrix_codes import MatrixCodes
     from asymhash.learn.symmetric import SymmetricLinear
     from asymhash.model import Model, load
+    from asymhash.search import NearbyCodes, NearestCodes, codes_within, count_distances, nearest_codes
     from asymhash.similarity import Similarity
 
 __all__ = [
@@ -29,12 +30,17 @@ __all__ = [
     "LinV",
     "MatrixCodes",
     "Model",
+    "NearbyCodes",
+    "NearestCodes",
     "Similarity",
     "SymmetricLinear",
     "average_precision",
+    "codes_within",
+    "count_distances",
     "datasets",
     "errors",
     "load",
+    "nearest_codes",
     "precision_recall",
     "recall_at",
     "similarity",
@@ -49,10 +55,15 @@ _MODULE_OF = {
     "LinV": "asymhash.learn.lin_v",
     "MatrixCodes": "asymhash.learn.matrix_codes",
     "Model": "asymhash.model",
+    "NearbyCodes": "asymhash.search",
+    "NearestCodes": "asymhash.search",
     "Similarity": "asymhash.similarity",
     "SymmetricLinear": "asymhash.learn.symmetric",
     "average_precision": "asymhash.evaluate.metrics",
+    "codes_within": "asymhash.search",
+    "count_distances": "asymhash.search",
     "load": "asymhash.model",
+    "nearest_codes": "asymhash.search",
     "precision_recall": "asymhash.evaluate.metrics",
     "recall_at": "asymhash.evaluate.metrics",
 }

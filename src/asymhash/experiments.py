@@ -6,6 +6,7 @@ other methods are fitted once for each length.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.queues
 import os
@@ -25,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from asymhash import datasets
+from asymhash import datasets, kernels
 from asymhash.codes import BinaryCodes
 from asymhash.errors import AsymhashError
 from asymhash.evaluate import PaperProtocol, average_precisions, paper_protocol
 from asymhash.methods import find_method
 from asymhash.vectors import read_vectors
 
-__all__ = ["KeptCodes", "Outcome", "Record", "Split", "Trial", "run_trial", "run_trials", "usable_cores"]
+__all__ = ["KeptCodes", "Outcome", "Record", "Split", "Trial", "run_trial", "run_trials"]
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of a trial and how many of its bits are learned."""
@@ -161,22 +162,6 @@ class Outcome:
     n_database: int
     n_queries: int
     codes: KeptCodes | None = None
-
-
-def usable_cores() -> int:
-    """Count the cores that this process may use.
-
-    Returns
-    -------
-    int
-        At least 1.
-
-    Examples
-    --------
-    >>> usable_cores() >= 1
-    True
-    """
-    return len(os.sched_getaffinity(0))
 
 
 @lru_cache(maxsize=1)  # trials on one split come one after the other
@@ -351,14 +336,15 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 _steps: multiprocessing.queues.SimpleQueue[tuple[int, int]] | None = None  # set in worker processes only
-_limits: threadpool_limits | None = None
+_limits = contextlib.ExitStack()  # held for the life of a worker process
 
 
 def _start_worker(steps: multiprocessing.queues.SimpleQueue[tuple[int, int]]) -> None:
-    """Prepare a worker process: one thread for linear algebra, gone when its parent is gone."""
-    global _steps, _limits
+    """Prepare a worker process: one thread for linear algebra and kernels, gone when its parent is gone."""
+    global _steps
     _steps = steps
-    _limits = threadpool_limits(1)
+    _limits.enter_context(threadpool_limits(1))
+    _limits.enter_context(kernels.limit_threads(1))
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 

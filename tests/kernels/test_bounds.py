@@ -34,6 +34,12 @@ with kernels.force_level({level!r}):
             assert np.array_equal(kernels.hamming_distances(queries, items), expected)
             counts = kernels.distance_counts(queries, items, 64 * n_words)
             assert counts.sum() == n_items
+            allowed = np.full(-(-n_items // 64), 2**64 - 1, np.uint64)
+            for bitmap in (None, allowed):
+                for several in (queries, items[:3]):
+                    found = kernels.nearest_items(several, items, 5, allowed=bitmap)
+                    expected = reference.nearest_items(several, items, 5)
+                    assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
             checked += 1
 print(checked)
 """

@@ -50,7 +50,7 @@ def _gather() -> dict[str, Any]:
     from threadpoolctl import threadpool_info
 
     from asymhash import kernels
-    from asymhash.experiments import usable_cores
+    from asymhash.kernels import usable_cores
 
     names = ("asymhash", *_PACKAGES)
     blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]

@@ -17,7 +17,8 @@ __all__ = ["run_with_progress"]
 
 def run_with_progress(trials: Sequence[Trial], *, jobs: int | None, quiet: bool) -> list[Outcome]:
     """Run trials on the cores there are and draw how many bits of all of them are learned."""
-    from asymhash.experiments import run_trials, usable_cores
+    from asymhash.experiments import run_trials
+    from asymhash.kernels import usable_cores
 
     learned = [0] * len(trials)
     with show_progress("Learning, bits", sum(max(trial.bits) for trial in trials), quiet=quiet) as steps:

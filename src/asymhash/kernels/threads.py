@@ -27,7 +27,8 @@ def usable_cores() -> int:
     >>> usable_cores() >= 1
     True
     """
-    return len(os.sched_getaffinity(0))
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def n_threads() -> int:

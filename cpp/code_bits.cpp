@@ -1,4 +1,4 @@
-#include "bits.hpp"
+#include "code_bits.hpp"
 
 namespace asymhash {
 
