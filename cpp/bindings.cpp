@@ -32,6 +32,7 @@ NB_MODULE(_native, m) {
     m.def("hamming_distances", &hamming_distances, nb::arg("queries").noconvert(), nb::arg("items").noconvert(),
           nb::arg("out").noconvert());
     asymhash::bind_search(m);
+    asymhash::bind_tiles(m);
     asymhash::bind_training(m);
 #if defined(ASYMHASH_SANITIZED)
     m.attr("sanitized") = true;

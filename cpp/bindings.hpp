@@ -30,6 +30,7 @@ inline void insist_on_words(const Codes& queries, const Codes& items) {
 }
 
 void bind_search(nanobind::module_& m);
+void bind_tiles(nanobind::module_& m);
 void bind_training(nanobind::module_& m);
 
 }  // namespace asymhash

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,28 @@ def items_within(
     n_threads: int,
     radius: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint16], NDArray[np.int64]]: ...
+def select_between(
+    values: NDArray[Any],
+    low: NDArray[Any],
+    high: NDArray[Any],
+    below: NDArray[np.int64],
+    inside: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    found: NDArray[Any],
+) -> int: ...
+def append_runs(
+    items: NDArray[np.int32], counts: NDArray[np.int64], cursors: NDArray[np.int64], out: NDArray[np.int32]
+) -> None: ...
+def pack_signs(
+    values: NDArray[Any],
+    norms: NDArray[Any],
+    threshold: NDArray[Any],
+    slope: NDArray[Any],
+    floor: NDArray[Any],
+    words: NDArray[np.uint64],
+    open: NDArray[np.int64],
+) -> int: ...
+def row_squares(vectors: NDArray[Any], out: NDArray[Any]) -> None: ...
 def levels() -> list[str]: ...
 def level() -> str: ...
 def force_level(name: str) -> None: ...
