@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from asymhash.checks import check_integer, check_vectors
 from asymhash.similarity.distances import PairDistances
-from asymhash.similarity.selection import kth_squares
+from asymhash.similarity.ranks import nearest_items
 from asymhash.similarity.similarity import Similarity
 
 __all__ = ["nearest"]
@@ -47,22 +47,7 @@ def nearest(queries: ArrayLike, database: ArrayLike, k: int, *, block_size: int 
     if block_size is not None:
         block_size = check_integer(block_size, where=where, name="block_size", low=1)
     pairs = PairDistances(query_vectors, items, block_size)
-    indices = np.concatenate([_nearest(pairs, rows, k) for rows in pairs.row_blocks()])
+    indices = nearest_items(pairs, k)
     indptr = np.arange(pairs.n_queries + 1, dtype=np.int64) * k
     shape = (pairs.n_queries, pairs.n_items)
     return Similarity(indptr, indices.ravel(), shape, origin={"kind": where, "k": k})
-
-
-def _nearest(pairs: PairDistances, rows: slice, k: int) -> NDArray[np.int64]:
-    kth = kth_squares(pairs, rows, k)[:, None]
-    owners, items = [], []
-    for columns, squares in pairs.full_rows(rows):
-        owner, item = np.nonzero(squares <= kth + 2 * pairs.tolerance)
-        owners.append(owner)
-        items.append(item + columns.start)
-    owner, item = np.concatenate(owners), np.concatenate(items)
-    order = np.lexsort((item, pairs.direct(owner + rows.start, item), owner))
-    starts = np.searchsorted(owner[order], np.arange(kth.size))
-    chosen: NDArray[np.int64] = item[order][starts[:, None] + np.arange(k)]
-    chosen.sort(axis=1)
-    return chosen

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash.checks import check_choice, check_integer, check_number, check_vectors
 from asymhash.errors import invalid
-from asymhash.similarity.distances import PairDistances, Tile
-from asymhash.similarity.selection import kth_distances, pooled_radius
+from asymhash.kernels import append_runs
+from asymhash.similarity.distances import Ids, PairDistances, Precision
+from asymhash.similarity.ranks import kth_distances
+from asymhash.similarity.scanning import Bounds, Collected, FoundTile, panels, scan
+from asymhash.similarity.selection import Sample, pooled_radius
 from asymhash.similarity.similarity import OriginValue, Similarity
 
 __all__ = ["neighbors"]
 
 RULES = ("pooled", "mean_kth")
+
+_T = TypeVar("_T")
 
 
 def neighbors(
@@ -82,12 +90,21 @@ def neighbors(
     if radius is not None:
         radius = check_number(radius, where=where, name="radius", low=0.0)
     pairs = PairDistances(query_vectors, items, block_size)
-    if average is not None:
-        average = _checked_average(average, pairs, rule)
-        radius = _radius(pairs, average, rule)
-    assert radius is not None
     strict = rule == "mean_kth"
-    indptr, indices = _within(pairs, radius, strict=strict)
+    kept = None
+    if average is None:
+        assert radius is not None
+        precision = Sample(pairs).precision_for(_square(pairs, radius))
+    else:
+        average = _checked_average(average, pairs, rule)
+        if rule == "pooled":
+            pooled = pooled_radius(pairs, average)
+            radius, precision, kept = pooled.radius, pooled.precision, pooled.kept
+        else:
+            # fsum is exact, so that the order of blocks cannot matter.
+            radius = math.fsum(kth_distances(pairs, int(average)).tolist()) / pairs.n_queries
+            precision = Sample(pairs).precision_for(_square(pairs, radius))
+    indptr, indices = _within(_Within(pairs, precision, radius, strict), kept)
     origin: dict[str, OriginValue] = {"kind": where, "average": average, "radius": radius}
     origin |= {"rule": rule, "strict": strict}
     return Similarity(indptr, indices, (pairs.n_queries, pairs.n_items), origin=origin)
@@ -104,49 +121,102 @@ def _checked_average(average: float, pairs: PairDistances, rule: str) -> float:
     return int(value) if value == int(value) else value
 
 
-def _radius(pairs: PairDistances, average: float, rule: str) -> float:
-    if rule == "pooled":
-        return pooled_radius(pairs, average)
-    # fsum is exact, so that the order of blocks cannot matter.
-    total: float = math.fsum(kth_distances(pairs, int(average)).tolist())
-    return total / pairs.n_queries
-
-
-def _within(
-    pairs: PairDistances, radius: float, *, strict: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int32] | NDArray[np.int64]]:
-    """Return indptr and indices of the pairs within the radius."""
-    dtype = np.int32 if pairs.n_items <= np.iinfo(np.int32).max else np.int64
-    # For each block of queries, positives of one tile after the other: (query within the block, item).
-    found: dict[int, list[tuple[NDArray[np.int32], NDArray[np.int64]]]] = {
-        rows.start: [] for rows in pairs.row_blocks()
-    }
-    for tile in pairs.tiles():
-        rows, columns = np.nonzero(_similar(pairs, tile, radius, strict=strict))
-        if tile.is_mirrored:
-            order = np.argsort(columns, kind="stable")
-            mirrored = (rows[order] + tile.rows.start).astype(dtype)
-            found[tile.columns.start].append((columns[order].astype(np.int32), mirrored))
-        found[tile.rows.start].append((rows.astype(np.int32), (columns + tile.columns.start).astype(dtype)))
-    sizes, indices = [np.zeros(1, dtype=np.int64)], []
-    for block in pairs.row_blocks():
-        parts = found.pop(block.start)
-        owners = np.concatenate([owner for owner, _ in parts])
-        sizes.append(np.bincount(owners, minlength=block.stop - block.start))
-        # Tiles come in increasing order of items, so a stable sort by query leaves each query's items sorted.
-        indices.append(np.concatenate([items for _, items in parts])[np.argsort(owners, kind="stable")])
-    return np.cumsum(np.concatenate(sizes)), np.concatenate(indices)
-
-
-def _similar(pairs: PairDistances, tile: Tile, radius: float, *, strict: bool) -> NDArray[np.bool_]:
-    squares = pairs.squares(tile)
+def _square(pairs: PairDistances, radius: float) -> float:
     # A radius beyond every distance may be too large to be squared.
-    square = min(radius, 2 * math.sqrt(pairs.largest_square) + 1.0) ** 2
-    margin = pairs.tolerance + 8 * float(np.finfo(np.float64).eps) * square
-    similar: NDArray[np.bool_] = squares < square - margin
-    rows, columns = np.nonzero(np.abs(squares - square) <= margin)
-    direct = pairs.direct(rows + tile.rows.start, columns + tile.columns.start)
-    similar[rows, columns] = direct < radius if strict else direct <= radius
-    if pairs.is_self and tile.is_diagonal:
-        np.fill_diagonal(similar, True)
-    return similar
+    return min(radius, 2 * math.sqrt(pairs.largest_square) + 1.0) ** 2
+
+
+@dataclass(frozen=True)
+class _Within:
+    """Which of the pairs found in a tile are within the radius."""
+
+    pairs: PairDistances
+    precision: Precision
+    radius: float
+    strict: bool
+
+    @property
+    def square(self) -> float:
+        """The square of the radius, or of one beyond all distances."""
+        return _square(self.pairs, self.radius)
+
+    @property
+    def margin(self) -> float:
+        """How near a square may be to that of the radius and still be on its other side."""
+        # The bounds are rounded to the precision of the product, and the square was.
+        eps = float(np.finfo(self.precision.dtype).eps)
+        return self.precision.tolerance + 8 * eps * self.square
+
+    def chosen(self, found: Collected) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return how many items each query has within the radius, and the items query by query."""
+        return found.chosen(self._kept(found.values, found.pairs))
+
+    def run(self, tile: FoundTile) -> _Run:
+        """Return the same of one tile."""
+        keep = self._kept(tile.found.values, tile.pairs)
+        rows, items = slice(tile.first, tile.stop), tile.found.columns + np.int32(tile.start)
+        if keep.all():
+            return _Run(rows, tile.found.inside, items)
+        return _Run(rows, np.bincount(tile.owners[keep], minlength=tile.rows.size), items[keep])
+
+    def _kept(
+        self, values: NDArray[Any], pairs_of: Callable[[NDArray[Any]], tuple[Ids, Ids]]
+    ) -> NDArray[np.bool_]:
+        keep: NDArray[np.bool_] = values < self.square - self.margin
+        near = np.flatnonzero(~keep & (values <= self.square + self.margin))
+        if near.size:
+            direct = self.pairs.direct(*pairs_of(near))
+            keep[near] = direct < self.radius if self.strict else direct <= self.radius
+        return keep
+
+
+class _Run(NamedTuple):
+    """Items for each of some rows of a panel, row after row."""
+
+    rows: slice
+    counts: NDArray[np.int64]
+    items: NDArray[np.int32]
+
+
+def _within(within: _Within, kept: list[Collected] | None) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return indptr and indices of the pairs within the radius; `kept` is what may be within it, if known."""
+    sizes, indices = [np.zeros(1, dtype=np.int64)], []
+    found = map(within.chosen, _let_go(kept)) if kept else _scanned(within)
+    for counts, items in found:
+        sizes.append(counts)
+        indices.append(items)
+    return np.cumsum(np.concatenate(sizes)), _joined(indices)
+
+
+def _scanned(within: _Within) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Yield, for each panel of queries, how many items are within the radius, and the items."""
+    bounds = Bounds(-np.inf, within.square + 2 * within.margin, own=-np.inf)
+    for panel in panels(within.pairs):
+        runs = list(scan(within.pairs, panel, within.precision, bounds, within.run))
+        counts = np.zeros(panel.size, dtype=np.int64)
+        for run in runs:
+            counts[run.rows] += run.counts
+        cursors = np.cumsum(counts) - counts
+        items = np.empty(int(counts.sum()), dtype=np.int32)
+        # Strips come in increasing order of items: appending leaves each query's items sorted.
+        for run in _let_go(runs):
+            append_runs(run.items, run.counts, cursors[run.rows], items)
+        yield counts, items
+
+
+def _let_go(parts: list[_T]) -> Iterator[_T]:
+    """Yield all parts in order, and forget each, so that its memory is free again once it is used."""
+    parts.reverse()
+    while parts:
+        yield parts.pop()
+
+
+def _joined(parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """Put arrays together, letting go of each as soon as it is copied; read-only, so that nobody copies again."""
+    whole = np.empty(sum(part.size for part in parts), dtype=np.int32)
+    start = 0
+    for part in _let_go(parts):
+        whole[start : start + part.size] = part
+        start += part.size
+    whole.flags.writeable = False
+    return whole

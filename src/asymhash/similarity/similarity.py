@@ -187,7 +187,12 @@ def _from_scipy(matrix: sp.csr_array, origin: Mapping[str, OriginValue]) -> Simi
 
 
 def _frozen(array: NDArray[np.integer[Any]], dtype: type[np.int64] | type[np.int32]) -> NDArray[Any]:
-    """Return a read-only copy, so that nobody who holds the argument can change a frozen value."""
+    """Return a read-only copy, so that nobody who holds the argument can change a frozen value.
+
+    What is read-only already and owns its memory is kept: 22,000 points with 30% similar have 0.5 GiB of positives.
+    """
+    if array.dtype == dtype and array.base is None and array.flags.c_contiguous and not array.flags.writeable:
+        return array
     copy = np.array(array, dtype=dtype, order="C")
     copy.setflags(write=False)
     return copy
