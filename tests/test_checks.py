@@ -243,3 +243,18 @@ def test_error_text_is_where_expected_found_remedy():
         str(errors.invalid_type("f", "x must be 1", "a str", "Give 1."))
         == "f: x must be 1, got a str. Give 1."
     )
+
+
+@pytest.mark.parametrize("dtype", [">f2", "<f2", "f4", "f8"])
+def test_every_float_that_is_not_finite_is_found(dtype):
+    X = np.ones((300, 1000), dtype=dtype)
+    X[7, 3] = np.finfo("f2").max
+    assert check_vectors(X, where="fit", name="X") is X
+    for value, kind in ((np.nan, "NaN"), (-np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")):
+        for row, column in ((0, 0), (131, 71), (299, 999)):
+            wrong = X.copy()
+            wrong[row, column] = value
+            with pytest.raises(InvalidArgument, match=f"got {kind} in row {row}, column {column}"):
+                check_vectors(wrong, where="fit", name="X")
+            with pytest.raises(InvalidArgument, match=f"got {kind} in row {row}, column 0"):
+                check_vectors(wrong[:, column::2], where="fit", name="X")

@@ -19,8 +19,8 @@ from asymhash.errors import AsymhashError, invalid, invalid_type
 
 __all__ = ["check_choice", "check_integer", "check_number", "check_vectors"]
 
-# Elements looked at in one go: a mask of 4 MB stays in the cache and never doubles the memory.
-_BLOCK_ELEMENTS = 1 << 22
+# Elements looked at in one go: 1 MB of float64 stays in the cache for the second and third look.
+_BLOCK_ELEMENTS = 1 << 17
 
 # Larger numbers have no use here, and sums of their squares leave the range of float64.
 _LARGEST = 1e100
@@ -231,12 +231,21 @@ def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
     rows = max(1, _BLOCK_ELEMENTS // array.shape[1])
     for first in range(0, len(array), rows):
         block = array[first : first + rows]
-        finite = np.isfinite(block)
+        finite = _is_finite(block)
         if not finite.all():
             raise _non_finite(array, first, finite, where=where, name=name)
         if array.dtype.itemsize >= 8 and max(-block.min(initial=0.0), block.max(initial=0.0)) > _LARGEST:
             expected = f"{name} must hold numbers of at most {_LARGEST:g} in size"
             raise invalid(where, expected, f"{np.abs(block).max():g}", f"Scale {name} down.")
+
+
+def _is_finite(block: NDArray[Any]) -> NDArray[np.bool_]:
+    if block.dtype == np.float16 and block.dtype.isnative:
+        # By the bits of the exponent: NumPy takes float16 one by one, 15 times slower.
+        by_exponent: NDArray[np.bool_] = (block.view(np.uint16) & 0x7C00) != 0x7C00
+        return by_exponent
+    finite: NDArray[np.bool_] = np.isfinite(block)
+    return finite
 
 
 def _non_finite(
