@@ -119,7 +119,7 @@ def _transform_against_lookup(repeats: int) -> None:
         queries, items = (BinaryCodes.from_signs(side).words for side in (u, v))
         real, weights = table.astype(np.float64), x.astype(np.float64)
         lookup, transform = _best(
-            repeats if n < 50_000 else 2,
+            4 * repeats,  # the transform is so short that its first calls measure the pages of its memory
             lambda: training.lookup_product(queries, items, k, table, x),
             lambda: training.walsh_product(queries, items, k, real, weights),
         )

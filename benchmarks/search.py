@@ -5,8 +5,8 @@
     python benchmarks/search.py --items 1000000 --bits 64       # a part of it
     python benchmarks/search.py --output search.json            # writes the record too
 
-Codes are uniform random bits. All contenders take turns, each is the best of several repeats, so other work on the
-machine changes the times more than the ratios. FAISS is IndexBinaryFlat at the best of its instruction levels and of
+Codes are uniform random bits. All contenders take turns, each is the best of its calls, so other work on the machine
+changes the times more than the ratios. FAISS is IndexBinaryFlat at the best of its instruction levels and of
 its two ways to select (heap, counting), chosen anew for every row. Before anything is timed, the answers are compared:
 all distances must be equal, and the ids where no tie leaves a choice. "of read" is the speed at which codes pass one
 query, as a share of the speed at which NumPy sums the same memory with as many threads.
@@ -37,7 +37,10 @@ from asymhash import BinaryCodes, kernels, nearest_codes
 
 FAISS_LEVELS = ("NONE", "AVX2", "AVX512", "AVX512_VPOPCNT")
 SECONDS = 1.0  # of repeats for each contender in a row
-MIN_REPEATS, MAX_REPEATS = 7, 300
+MIN_TURNS = 4
+# A turn is some calls, so long and so many at least: FAISS's OpenMP threads go on spinning for some 10 ms after a call, on
+# the core that the next contender wants. With two threads on two cores, ours took 3.0 ms right behind them, else 1.5.
+TURN_SECONDS, TURN_CALLS = 0.03, 2
 PEER_K = 10  # usearch and NumPy are so much slower that one k says it
 PEER_ITEMS = 10**6  # and one size
 BATCH_TARGETS = {64: 8.0, 128: 5.0, 256: 3.0}  # times FAISS, for 100 queries over 10^6 codes
@@ -110,11 +113,13 @@ def seconds_of(call: Callable[[], object]) -> float:
 def best_in_turns(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Time all calls in turns; the best of each."""
     best = {name: seconds_of(call) for name, call in calls.items()}
-    slowest = max(best.values())
-    repeats = int(np.clip(SECONDS / max(slowest, 1e-9), MIN_REPEATS, MAX_REPEATS))
-    for _ in range(repeats):
+    longest = max(TURN_SECONDS, TURN_CALLS * max(best.values()))
+    for _ in range(max(MIN_TURNS, round(SECONDS / longest))):
         for name, call in calls.items():
-            best[name] = min(best[name], seconds_of(call))
+            seconds: list[float] = []
+            while len(seconds) < TURN_CALLS or sum(seconds) < TURN_SECONDS:
+                seconds.append(seconds_of(call))
+            best[name] = min(best[name], *seconds)
     return best
 
 

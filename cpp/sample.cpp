@@ -5,18 +5,24 @@
 #include <cstdint>
 
 #include "counts.hpp"
+#include "scan.hpp"
 
 namespace asymhash {
 
 namespace {
 
-// Guessing pays where k * k is at least this part of the items. A falling threshold takes about k (1 + ln(n / k))
-// candidates at 40 cycles each, a guessed one about 2.5 k, and the sample costs 20 n / k cycles.
+// A falling threshold takes about k (1 + ln(n / k)) candidates at 40 cycles each, a guessed one two to six k, and the
+// sample costs cycles by its size. Where k * k is at least this part of the items, the sample is counted, which costs as
+// much as scanning five times; below, it is searched itself, for the few of the k nearest that should be in it.
 constexpr std::size_t ITEMS_PER_SQUARE = 4;
 
-// How many of the k nearest should be in the sample, and the fewest items to sample. More of them make the guess better
-// and dearer: to count one item costs as much as to scan five.
-constexpr std::size_t SAMPLE_HITS = 16, SMALLEST_SAMPLE = 512;
+// From this k and this many queries on a sample is searched: below, a falling threshold takes too few candidates to save
+// any, and fewer queries do not pay for the drawing (0.08 ms of 40,000 among 10^6 items, to save each 0.01 ms).
+constexpr std::size_t SMALLEST_SEARCHED_K = 48, SEARCHING_QUERIES = 16;
+
+// How many of the k nearest should be in a sample that is counted, in one that is searched, and the fewest items to
+// sample. More of them make the guess better and dearer.
+constexpr std::size_t COUNTED_HITS = 16, SEARCHED_HITS = 4, SMALLEST_SAMPLE = 512;
 
 // Every step-th item of the part, if allowed.
 std::vector<std::uint64_t> draw(const Search& search, const Part& part, std::size_t step) {
@@ -41,29 +47,56 @@ std::size_t distance_above(const std::vector<std::int64_t>& row, double wanted) 
     return static_cast<double>(n_below) < wanted ? row.size() : distance;
 }
 
+// For each query the smallest distance with at least `wanted` items of the sample below it; row_size where there is none.
+std::vector<std::size_t> counted_thresholds(const Search& search, const Part& part, const Codes& sample, double wanted) {
+    const std::size_t n_queries = part.last_query - part.first_query;
+    Counters counters(n_queries, sample.n_words);
+    count_part(Search{search.queries, sample, nullptr, 1},
+               Part{part.first_query, part.last_query, 0, sample.n_items, 0}, counters);
+    std::vector<std::size_t> thresholds;
+    for (std::size_t q = 0; q < n_queries; ++q) {
+        std::vector<std::int64_t> row(row_size_of(search));
+        counters.add_to(q, row.data());
+        thresholds.push_back(distance_above(row, wanted));
+    }
+    return thresholds;
+}
+
+std::vector<std::size_t> searched_thresholds(const Search& search, const Part& part, const Codes& sample, double wanted) {
+    const std::size_t row_size = row_size_of(search), k = static_cast<std::size_t>(std::ceil(wanted));
+    std::vector<Collector> collectors;
+    for (std::size_t q = part.first_query; q < part.last_query; ++q) {
+        collectors.push_back(Collector::of_nearest(query_of(search, q), k, row_size - 1, row_size));
+    }
+    const Scan scan = current_scan();
+    BlockReader reader(sample, nullptr, 0, sample.n_items);
+    for (Block block; reader.next(block);) scan(block, collectors.data(), collectors.size());
+    std::vector<std::size_t> thresholds;
+    for (const Collector& collector : collectors) {
+        const std::vector<Key> found = collector.take();
+        thresholds.push_back(found.size() < k ? row_size : distance_of(found.back()) + 1);
+    }
+    return thresholds;
+}
+
 }  // namespace
 
 std::vector<std::size_t> guess_thresholds(const Search& search, const Part& part, std::size_t k) {
-    const std::size_t n_queries = part.last_query - part.first_query, row_size = row_size_of(search);
     const std::size_t n_items = part.last_item - part.first_item, n_words = search.items.n_words;
-    std::vector<std::size_t> guesses(n_queries, row_size);
-    const std::size_t n_wanted = std::max(SMALLEST_SAMPLE, SAMPLE_HITS * n_items / k);
-    if (k < n_items / ITEMS_PER_SQUARE / k || n_items < 4 * n_wanted) return guesses;
+    const std::size_t n_queries = part.last_query - part.first_query;
+    const bool counts = k >= n_items / ITEMS_PER_SQUARE / k, searches = k >= SMALLEST_SEARCHED_K && n_queries >= SEARCHING_QUERIES;
+    const std::size_t n_hits = counts ? COUNTED_HITS : SEARCHED_HITS;
+    const std::size_t n_wanted = std::max(SMALLEST_SAMPLE, n_hits * n_items / k);
+    if (!(counts || searches) || n_items < 4 * n_wanted) {
+        return std::vector<std::size_t>(n_queries, row_size_of(search));
+    }
     const std::size_t step = n_items / n_wanted;
     const std::vector<std::uint64_t> words = draw(search, part, step);
     const Codes sample{words.data(), words.size() / n_words, n_words};
-    Counters counters(n_queries, n_words);
-    count_part(Search{search.queries, sample, nullptr, 1},
-               Part{part.first_query, part.last_query, 0, sample.n_items, 0}, counters);
     // Three standard deviations more than the k nearest should have in the sample: one query in 700 is searched twice.
     const double hits = static_cast<double>(k) / static_cast<double>(step);
     const double wanted = hits + 3.0 * std::sqrt(hits) + 3.0;
-    for (std::size_t q = 0; q < n_queries; ++q) {
-        std::vector<std::int64_t> row(row_size);
-        counters.add_to(q, row.data());
-        guesses[q] = distance_above(row, wanted);
-    }
-    return guesses;
+    return (counts ? counted_thresholds : searched_thresholds)(search, part, sample, wanted);
 }
 
 }  // namespace asymhash
