@@ -72,51 +72,89 @@ std::vector<std::int16_t> padded_weights(const std::int16_t* x, std::size_t n_it
     return weights;
 }
 
-std::size_t distance(const std::uint64_t* a, const std::uint64_t* b, std::size_t n_words) {
+#define ASYMHASH_INLINE __attribute__((always_inline)) inline
+
+// WORDS is the number of words of a code, 0 where it is known only at run time.
+template <std::size_t WORDS>
+ASYMHASH_INLINE std::size_t distance(const std::uint64_t* a, const std::uint64_t* b, std::size_t n_words) {
+    if constexpr (WORDS > 0) n_words = WORDS;
     std::size_t count = 0;
     for (std::size_t w = 0; w < n_words; ++w) count += static_cast<std::size_t>(__builtin_popcountll(a[w] ^ b[w]));
     return count;
 }
 
+// Calls visit(item, distance) for the similar items of one query. Bits beyond n_bits would lead out of a table, so n_bits
+// stands for all that are too far.
+template <std::size_t WORDS, typename Visit>
+ASYMHASH_INLINE void visit_row(const std::uint64_t* query, const Codes& items, const std::int32_t* begin,
+                               const std::int32_t* end, std::size_t n_bits, Visit& visit) {
+    for (const std::int32_t* p = begin; p < end; ++p) {
+        const auto j = static_cast<std::size_t>(*p);
+        visit(j, std::min(distance<WORDS>(query, items.words + j * items.n_words, items.n_words), n_bits));
+    }
+}
+
+// What is summed over the similar items of a row.
+template <typename Sum, typename Entry, typename Weight>
+struct RowSum {
+    const Entry* table;
+    const Weight* x;
+    Sum sum = 0;
+    ASYMHASH_INLINE void operator()(std::size_t j, std::size_t d) {
+        sum += static_cast<Sum>(table[d]) * static_cast<Sum>(x[j]);
+    }
+};
+
+// How many similar items are at each distance. Adding to a counter that was written a moment ago waits, and similar items
+// share few distances: four tables take turns.
+struct RowCounts {
+    std::int64_t* tables;
+    std::size_t n_entries;
+    std::size_t turn = 0;
+    ASYMHASH_INLINE void operator()(std::size_t, std::size_t d) { ++tables[turn++ % 4 * n_entries + d]; }
+};
+
+template <typename Visit>
+void row_portable(const std::uint64_t* query, const Codes& items, const std::int32_t* begin, const std::int32_t* end,
+                  std::size_t n_bits, Visit& visit) {
+    if (items.n_words == 1) return visit_row<1>(query, items, begin, end, n_bits, visit);
+    visit_row<0>(query, items, begin, end, n_bits, visit);
+}
+
+// The same with the instruction that counts bits, of which the portable build knows nothing.
 #if defined(__x86_64__)
-__attribute__((target("popcnt"))) std::size_t distance_popcnt(const std::uint64_t* a, const std::uint64_t* b,
-                                                               std::size_t n_words) {
-    std::size_t count = 0;
-    for (std::size_t w = 0; w < n_words; ++w) count += static_cast<std::size_t>(__builtin_popcountll(a[w] ^ b[w]));
-    return count;
+template <typename Visit>
+ASYMHASH_AVX2 void row_popcnt(const std::uint64_t* query, const Codes& items, const std::int32_t* begin,
+                              const std::int32_t* end, std::size_t n_bits, Visit& visit) {
+    if (items.n_words == 1) return visit_row<1>(query, items, begin, end, n_bits, visit);
+    visit_row<0>(query, items, begin, end, n_bits, visit);
 }
 #endif
 
-using PairDistance = std::size_t (*)(const std::uint64_t*, const std::uint64_t*, std::size_t);
-
-PairDistance pair_distance(Level level) {
+// Visits the similar items of query i.
+template <typename Visit>
+void visit_positives(const Codes& queries, const Codes& items, const Positives& positives, std::size_t i,
+                     std::size_t n_bits, Visit& visit) {
+    const std::uint64_t* query = queries.words + i * queries.n_words;
+    const std::int32_t* begin = positives.indices + positives.indptr[i];
+    const std::int32_t* end = positives.indices + positives.indptr[i + 1];
 #if defined(__x86_64__)
-    if (level != Level::portable) return distance_popcnt;
-#else
-    (void)level;
+    if (current_level() != Level::portable) return row_popcnt(query, items, begin, end, n_bits, visit);
 #endif
-    return distance;
+    row_portable(query, items, begin, end, n_bits, visit);
 }
 
-// The sum over one row's similar items. What a pair adds is looked up by its distance; bits beyond n_bits would lead
-// out of the table, so the largest entry stands for all that are too far.
 template <typename Sum, typename Entry, typename Weight>
 void sum_positives(const Codes& queries, const Codes& items, const Positives& positives, std::size_t n_bits,
                    const Entry* table, const Weight* x, Sum* out, std::size_t n_threads) {
-    const PairDistance count = pair_distance(current_level());
     const std::size_t n_rows = queries.n_items;
     const std::size_t per_row = n_rows == 0 ? 0 : static_cast<std::size_t>(positives.indptr[n_rows]) / n_rows;
     // One similar pair costs about as much as 16 pairs of the block kernels.
     for_each_part(n_rows, 16 * per_row, n_threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
-            const std::uint64_t* query = queries.words + i * queries.n_words;
-            Sum sum = 0;
-            for (std::int64_t p = positives.indptr[i]; p < positives.indptr[i + 1]; ++p) {
-                const std::int32_t j = positives.indices[p];
-                const std::size_t d = count(query, items.words + static_cast<std::size_t>(j) * items.n_words, items.n_words);
-                sum += static_cast<Sum>(table[std::min(d, n_bits)]) * static_cast<Sum>(x[j]);
-            }
-            out[i] += sum;
+            RowSum<Sum, Entry, Weight> row{table, x};
+            visit_positives(queries, items, positives, i, n_bits, row);
+            out[i] += row.sum;
         }
     });
 }
@@ -223,20 +261,18 @@ void positives_product(const Codes& queries, const Codes& items, const Positives
 
 void positives_histogram(const Codes& queries, const Codes& items, const Positives& positives, std::size_t n_bits,
                          std::int64_t* counts, std::size_t n_threads) {
-    const PairDistance count = pair_distance(current_level());
     const std::size_t n_rows = queries.n_items;
     const std::size_t threads = n_rows == 0 ? 1 : threads_for(16 * static_cast<std::size_t>(positives.indptr[n_rows]), n_threads);
     const std::size_t rows = std::max<std::size_t>(1, (n_rows + threads - 1) / threads);
     const std::size_t n_parts = (n_rows + rows - 1) / rows;
     std::vector<std::vector<std::int64_t>> totals(n_parts, std::vector<std::int64_t>(n_bits + 1, 0));
     parallel_for(n_parts, threads, [&](std::size_t part) {
+        std::vector<std::int64_t> tables(4 * (n_bits + 1), 0);
+        RowCounts counted{tables.data(), n_bits + 1};
         for (std::size_t i = part * rows; i < std::min(n_rows, (part + 1) * rows); ++i) {
-            const std::uint64_t* query = queries.words + i * queries.n_words;
-            for (std::int64_t p = positives.indptr[i]; p < positives.indptr[i + 1]; ++p) {
-                const auto j = static_cast<std::size_t>(positives.indices[p]);
-                ++totals[part][std::min(count(query, items.words + j * items.n_words, items.n_words), n_bits)];
-            }
+            visit_positives(queries, items, positives, i, n_bits, counted);
         }
+        for (std::size_t entry = 0; entry < tables.size(); ++entry) totals[part][entry % (n_bits + 1)] += tables[entry];
     });
     std::fill(counts, counts + n_bits + 1, 0);
     for (const std::vector<std::int64_t>& total : totals) {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -203,11 +204,15 @@ def provenance_of(estimator: BaseEstimator, similarity: Similarity | None = None
     }
     made: dict[str, Any] = {
         "parameters": parameters,
-        "versions": {
-            name: importlib.metadata.version(name) for name in ("asymhash", "numpy", "scikit-learn")
-        },
+        "versions": dict(_versions()),
     }
     if similarity is not None:
         size = {"shape": list(similarity.shape), "n_positives": similarity.n_positives}
         made["similarity"] = {**size, **similarity.origin}
     return made
+
+
+@lru_cache(maxsize=1)
+def _versions() -> Mapping[str, str]:
+    # Reading them takes 2 ms, a hundredth of a fit of 1000 items.
+    return {name: importlib.metadata.version(name) for name in ("asymhash", "numpy", "scikit-learn")}

@@ -185,9 +185,13 @@ def test_two_codes_fit_the_matrix_of_theorem_1_better_than_one():
 
 def test_two_codes_fit_neighbours_about_as_well_as_one():
     similarity = ah.similarity.neighbors(points(60), average=6)
-    two = ah.MatrixCodes(8, random_state=0).fit(similarity).history_
-    one = ah.MatrixCodes(8, symmetric=True, random_state=0).fit(similarity).history_
-    assert all(a.objective < 1.05 * b.objective for a, b in zip(two[1:], one[1:], strict=True))
+    mean = {}
+    for symmetric in (False, True):
+        fits = [
+            ah.MatrixCodes(8, symmetric=symmetric, random_state=s).fit(similarity).history_ for s in range(4)
+        ]
+        mean[symmetric] = np.mean([[record.objective for record in fit] for fit in fits], axis=0)
+    assert (mean[False][1:] < 1.05 * mean[True][1:]).all()
 
 
 @pytest.mark.parametrize("method", LEARNERS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,8 +44,8 @@ class RowClassifier:
         sign(<w, x>) does not see the length of w, but the logistic loss saturates when it has grown over earlier
         updates.
         """
-        scale = float(np.abs(gain).mean())
-        length = float(np.linalg.norm(start))
+        scale = float(np.abs(gain).sum()) / len(gain)
+        length = math.sqrt(float(start @ start))
         row = start / length if length > 0 else start.copy()
         if scale == 0.0:
             return row

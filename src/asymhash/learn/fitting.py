@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
 
+from asymhash import kernels
 from asymhash.checks import check_choice, check_integer, check_number
 from asymhash.codes import BinaryCodes
 from asymhash.errors import invalid_type
 from asymhash.estimator import provenance_of
+from asymhash.kernels import training
 from asymhash.learn.descent import BitRecord, DescentSettings, ProgressCallback, Step, grow
 from asymhash.learn.families import Family
 from asymhash.learn.sides import HalfBit
@@ -59,32 +60,37 @@ def fit_models(
     callback: ProgressCallback | None,
     encoders: Callable[[Step], dict[str, Any]],
 ) -> tuple[list[Model], list[BitRecord]]:
-    """Grow the code and freeze a model after each bit; `encoders` gives the parts of `Model` that encode."""
+    """Grow the code and freeze a model after each bit; `encoders` gives the parts of `Model` that encode.
+
+    To be called with one BLAS thread: sums on several differ in their last bits, and with them a sign near zero.
+    """
     provenance = provenance_of(estimator, similarity)
     models, history = [], []
-    # One thread: sums on several threads differ in their last bits, and with them a sign near zero.
-    with threadpool_limits(1, user_api="blas"):
-        for step in grow(family, similarity, settings=settings, n_bits=n_bits, rng=rng):
-            record = step.record
-            parameters = {**provenance["parameters"], "n_bits": record.n_bits}
-            models.append(
-                Model(
-                    method=type(estimator).__name__,
-                    n_bits=record.n_bits,
-                    database_codes=codes_of([bit.database for bit in step.bits]),
-                    objective=Objective(
-                        estimator.loss, settings.beta, record.threshold, settings.loss_scale(record.n_bits)
-                    ),
-                    provenance={**provenance, "parameters": parameters},
-                    **encoders(step),
-                )
+    for step in grow(family, similarity, settings=settings, n_bits=n_bits, rng=rng):
+        record = step.record
+        parameters = {**provenance["parameters"], "n_bits": record.n_bits}
+        models.append(
+            Model(
+                method=type(estimator).__name__,
+                n_bits=record.n_bits,
+                database_codes=codes_of([bit.database for bit in step.bits]),
+                objective=Objective(
+                    estimator.loss, settings.beta, record.threshold, settings.loss_scale(record.n_bits)
+                ),
+                provenance={**provenance, "parameters": parameters},
+                **encoders(step),
             )
-            history.append(record)
-            if callback is not None:
-                callback(record)
+        )
+        history.append(record)
+        if callback is not None:
+            callback(record)
     return models, history
 
 
 def codes_of(halves: list[HalfBit]) -> BinaryCodes:
     """Codes of one side's bits."""
-    return BinaryCodes.from_bools(np.stack([half.signs > 0 for half in halves], axis=1))
+    words = np.zeros((len(halves[0].signs), -(-len(halves) // kernels.WORD_BITS)), dtype=np.uint64)
+    for position, half in enumerate(halves):
+        training.set_bit(words, position, half.signs)
+    words.flags.writeable = False
+    return BinaryCodes(words, len(halves))

@@ -100,19 +100,19 @@ class ObjectiveHasher(BaseHasher):
             preparation = Preparation.learn(task.database, pca=pca, constant=_CONSTANT)
             query_side = LinearSide(preparation.features(task.queries), self.n_epochs)
             family, database_encoder = self._database_side(task, preparation, query_side)
-        models, history = fit_models(
-            self,
-            family,
-            task.similarity,
-            settings=settings,
-            n_bits=n_bits,
-            rng=rng,
-            callback=callback,
-            encoders=lambda step: {
-                "query_map": folded([bit.query for bit in step.bits], preparation),
-                **database_encoder(step),
-            },
-        )
+            models, history = fit_models(
+                self,
+                family,
+                task.similarity,
+                settings=settings,
+                n_bits=n_bits,
+                rng=rng,
+                callback=callback,
+                encoders=lambda step: {
+                    "query_map": folded([bit.query for bit in step.bits], preparation),
+                    **database_encoder(step),
+                },
+            )
         return self._keep(models, history, features=features)
 
     @abstractmethod

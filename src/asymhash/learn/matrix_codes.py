@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_integer
 from asymhash.codes import MAX_BITS, BinaryCodes
@@ -101,19 +102,20 @@ class MatrixCodes(NestedModels):
         n_bits = check_integer(self.n_bits, where="MatrixCodes", name="n_bits", low=1, high=MAX_BITS)
         settings = check_settings(self, callback=callback)
         rng = random_generator(self.random_state, where="MatrixCodes")
-        models, history = fit_models(
-            self,
-            self._family(similarity),
-            similarity,
-            settings=settings,
-            n_bits=n_bits,
-            rng=rng,
-            callback=callback,
-            encoders=lambda step: {
-                "query_codes": codes_of([bit.query for bit in step.bits]),
-                "database_map_is_learned": False,
-            },
-        )
+        with threadpool_limits(1, user_api="blas"):
+            models, history = fit_models(
+                self,
+                self._family(similarity),
+                similarity,
+                settings=settings,
+                n_bits=n_bits,
+                rng=rng,
+                callback=callback,
+                encoders=lambda step: {
+                    "query_codes": codes_of([bit.query for bit in step.bits]),
+                    "database_map_is_learned": False,
+                },
+            )
         return self._keep(models, history)
 
     def encode_database(self, similarity: Similarity) -> BinaryCodes:

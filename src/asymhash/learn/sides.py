@@ -65,7 +65,11 @@ class FreeSide:
 
     def improve(self, half: HalfBit, gain: NDArray[np.float64], rng: np.random.Generator) -> HalfBit:
         """Take the optimum; an item that gains nothing keeps its bit."""
-        return HalfBit(np.where(gain > 0, 1, np.where(gain < 0, -1, half.signs)).astype(np.int8))
+        signs = signs_of(gain)
+        undecided = gain == 0
+        if undecided.any():
+            signs[undecided] = half.signs[undecided]
+        return HalfBit(signs)
 
 
 class LinearSide:

@@ -8,6 +8,7 @@ few, both tables are looked up, and one bit a pair says which holds.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ Positives = tuple[NDArray[np.int64], NDArray[np.int32]]
 # that is put in or read out _ITEM, a similar pair that is corrected _POSITIVE.
 _PAIR, _PLANE = 0.0065, 0.0065
 _ENTRY, _STEP, _ITEM = 1.5, 0.8, 3.0
-_POSITIVE = 2.0
+_POSITIVE = 1.2
 # From this share of similar pairs on, one bit a pair takes no more memory than their list (32 bits each).
 _DENSE_SHARE = 1 / 32
 
@@ -101,6 +102,7 @@ class PackedPairs:
         self._places: list[int | None] = []
         self._by_item: Positives | None = None
         self._masks: dict[str, NDArray[np.uint8]] = {}
+        self._gains: PackedGains | None = None
 
     def add(self, u: Signs, v: Signs, *, at: int | None = None) -> None:
         """Take in one more bit, at the end or at a position that `remove` left."""
@@ -133,7 +135,9 @@ class PackedPairs:
 
     def gains(self, tables: GainTables, *, exact: bool = False) -> PackedGains:
         """M for the present bits (which must not contain the bit in question); its signs are always right."""
-        return PackedGains(self, tables)
+        if self._gains is None or not self._gains.is_for(tables):  # a sweep asks with the same tables for every bit
+            self._gains = PackedGains(self, tables)
+        return self._gains
 
     def is_short(self, pair_cost: float = 1.0) -> bool:
         """Whether a transform of all codes is faster than a pass over all pairs; from sizes alone, never threads."""
@@ -146,7 +150,7 @@ class PackedPairs:
             transform += _POSITIVE * self.similarity.n_positives
         return bool(transform < pair_cost * (_PAIR + _PLANE * -(-k // 16)) * m * n)
 
-    @property
+    @cached_property
     def has_masks(self) -> bool:
         """Whether similar pairs are looked up by a mask; slower than their list below AVX-512, and the same sums."""
         return self.similarity.share_positive >= _DENSE_SHARE and kernels.level() == "avx512"
@@ -182,6 +186,7 @@ class PackedGains:
     def __init__(self, pairs: PackedPairs, tables: GainTables) -> None:
         self._pairs = pairs
         self._tables = tables
+        self._n_bits = pairs.n_bits
         self._is_short = pairs.is_short()
         if not self._is_short:
             largest = max(float(np.abs(table).max()) for table in tables)
@@ -189,6 +194,10 @@ class PackedGains:
             similar, dissimilar = (np.rint(table * self._scale).astype(np.int64) for table in tables)
             self._similar, self._dissimilar = _halves(similar), _halves(dissimilar)
             self._correction = similar - dissimilar
+
+    def is_for(self, tables: GainTables) -> bool:
+        """Whether these gains, made earlier, are those of `tables` and of the present number of bits."""
+        return self._tables is tables and self._n_bits == self._pairs.n_bits
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -7,27 +7,12 @@ from numpy.typing import NDArray
 
 from asymhash.objective.loss import Loss
 
-__all__ = ["best_threshold", "histogram_loss"]
+__all__ = ["best_threshold"]
 
 # The grid of theta. Steps of 2 (the spacing of inner products) lose accuracy; 0.25 is finer than the 0.5 that was
 # measured to be enough, and costs nothing beside the histograms.
 _STEP = 0.25
 _SLACK = 4.0
-
-
-def histogram_loss(
-    similar: NDArray[np.int64],
-    dissimilar: NDArray[np.int64],
-    thetas: NDArray[np.float64],
-    *,
-    beta: float,
-    loss: Loss,
-) -> NDArray[np.float64]:
-    """Objective at each of `thetas`, from the number of similar and dissimilar pairs at each distance 0..k."""
-    n_bits = len(similar) - 1
-    y = (n_bits - 2.0 * np.arange(n_bits + 1))[None, :] - np.asarray(thetas, dtype=np.float64)[:, None]
-    total: NDArray[np.float64] = beta * (loss(y) @ similar) + (1.0 - beta) * (loss(-y) @ dissimilar)
-    return total
 
 
 def best_threshold(
@@ -42,6 +27,14 @@ def best_threshold(
     n_bits = len(similar) - 1
     bound = n_bits + _SLACK
     thetas = np.arange(-bound, bound + _STEP / 2, _STEP)
-    losses = histogram_loss(similar, dissimilar, thetas, beta=beta, loss=loss)
+    # The margins y = k - 2 d - theta of all distances and thetas are few numbers, met again and again: row i of a window
+    # over them has those of the i-th theta from above, in steps of 2, from distance k to 0.
+    margins = np.arange(-n_bits - bound, n_bits + bound + _STEP / 2, _STEP)
+    between = round(2.0 / _STEP)
+    similar_loss, dissimilar_loss = (
+        np.lib.stride_tricks.sliding_window_view(loss(y), between * n_bits + 1)[::-1, ::between]
+        for y in (margins, -margins)
+    )
+    losses = beta * (similar_loss @ similar[::-1]) + (1.0 - beta) * (dissimilar_loss @ dissimilar[::-1])
     best = int(np.argmin(losses))
     return float(thetas[best]), float(losses[best])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -143,22 +144,37 @@ def descend_in_order(
 
 
 def orders_of(seed: int, n_items: int, n_epochs: int) -> list[NDArray[np.int64]]:
-    """Orders in which the compiled kernel sees the items: Fisher-Yates shuffles by splitmix64.
+    """Orders in which the compiled kernel sees the items: one Fisher-Yates shuffle, read with strides.
 
     Examples
     --------
     >>> [sorted(order.tolist()) for order in orders_of(7, 3, 2)]
     [[0, 1, 2], [0, 1, 2]]
     """
-    word = 2**64 - 1
-    order, orders, state = list(range(n_items)), [], seed
+    numbers = _splitmix64(seed)
+
+    def below(bound: int) -> int:
+        return ((next(numbers) & 0xFFFFFFFF) * bound) >> 32
+
+    shuffled = np.arange(n_items)
+    for i in range(n_items, 1, -1):
+        j = below(i)
+        shuffled[i - 1], shuffled[j] = shuffled[j], shuffled[i - 1]
+    orders = []
     for _ in range(n_epochs):
-        for i in range(n_items, 1, -1):
-            state = (state + 0x9E3779B97F4A7C15) & word
-            z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & word
-            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
-            z ^= z >> 31
-            j = ((z & 0xFFFFFFFF) * i) >> 32
-            order[i - 1], order[j] = order[j], order[i - 1]
-        orders.append(np.array(order))
+        stride, place = 1, 0
+        if n_items > 2:
+            while math.gcd(stride := 1 + below(n_items - 1), n_items) != 1:
+                pass
+            place = below(n_items)
+        orders.append(shuffled[(place + stride * np.arange(n_items)) % n_items])
     return orders
+
+
+def _splitmix64(state: int) -> Iterator[int]:
+    word = 2**64 - 1
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & word
+        z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & word
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
+        yield z ^ (z >> 31)
