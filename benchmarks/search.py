@@ -38,8 +38,9 @@ from asymhash import BinaryCodes, kernels, nearest_codes
 FAISS_LEVELS = ("NONE", "AVX2", "AVX512", "AVX512_VPOPCNT")
 SECONDS = 1.0  # of repeats for each contender in a row
 MIN_TURNS = 4
-# A turn is some calls, so long and so many at least: FAISS's OpenMP threads go on spinning for some 10 ms after a call, on
-# the core that the next contender wants. With two threads on two cores, ours took 3.0 ms right behind them, else 1.5.
+# A turn is some calls, so long and so many at least: FAISS's OpenMP threads go on spinning for some 10 ms after a call,
+# on the core that the next contender wants. With two threads on two cores, ours took 3.0 ms right behind them, else
+# 1.5.
 TURN_SECONDS, TURN_CALLS = 0.03, 2
 PEER_K = 10  # usearch and NumPy are so much slower that one k says it
 PEER_ITEMS = 10**6  # and one size

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from asymhash import datasets, errors, similarity, theory
+    from asymhash.baselines.bre import BRE
     from asymhash.baselines.itq import ITQ
+    from asymhash.baselines.ksh import KSH
     from asymhash.baselines.lsh import LSH
+    from asymhash.baselines.mlh import MLH
     from asymhash.codes import BinaryCodes
     from asymhash.evaluate.metrics import average_precision, precision_recall, recall_at
     from asymhash.learn.lin_lin import LinLin
@@ -23,8 +26,11 @@ if TYPE_CHECKING:
     from asymhash.similarity import Similarity
 
 __all__ = [
+    "BRE",
     "ITQ",
+    "KSH",
     "LSH",
+    "MLH",
     "BinaryCodes",
     "LinLin",
     "LinV",
@@ -48,8 +54,11 @@ __all__ = [
 ]
 
 _MODULE_OF = {
+    "BRE": "asymhash.baselines.bre",
     "ITQ": "asymhash.baselines.itq",
+    "KSH": "asymhash.baselines.ksh",
     "LSH": "asymhash.baselines.lsh",
+    "MLH": "asymhash.baselines.mlh",
     "BinaryCodes": "asymhash.codes",
     "LinLin": "asymhash.learn.lin_lin",
     "LinV": "asymhash.learn.lin_v",

@@ -87,6 +87,8 @@ class Trial:
         Principal components that the method keeps; for methods that take them.
     keep_codes : bool
         Whether the outcome carries the longest codes, and of which items they are.
+    parameters : tuple of (name, value)
+        Further parameters of the method; its defaults for all others.
     """
 
     split: Split
@@ -94,6 +96,7 @@ class Trial:
     bits: tuple[int, ...]
     pca: int | None = None
     keep_codes: bool = False
+    parameters: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -239,14 +242,16 @@ def _fit(
     trial: Trial, split: PaperProtocol, n_bits: int, pca: int | None, on_bits: Callable[[int], None] | None
 ) -> tuple[Any, float]:
     method = find_method(trial.method)
-    hasher = method.create(n_bits, random_state=trial.split.seed, pca=pca)
+    hasher = method.create(n_bits, random_state=trial.split.seed, pca=pca, **dict(trial.parameters))
     begin = time.perf_counter()
-    if method.learns_similarity:
+    if method.takes_queries:
         hasher.fit(
             split.database,
             split.train_similarity,
             callback=None if on_bits is None else lambda record: on_bits(record.n_bits),
         )
+    elif method.learns_similarity:
+        hasher.fit(split.database, split.train_similarity)
     else:
         hasher.fit(split.database)
     return hasher, time.perf_counter() - begin

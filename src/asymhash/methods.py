@@ -30,14 +30,22 @@ class Method:
         Where the estimator is. It is imported when it is first used, so that ``asymhash --help`` stays quick.
     summary : str
         One sentence for people who choose.
+    needs : str
+        What it learns from besides the vectors, in a word or two.
+    cost : str
+        What its time grows with.
     learns_similarity : bool
         Whether `fit` uses a similarity; without it the vectors alone decide.
     nests : bool
         Whether a long fit passes through the shorter ones (`truncate`).
+    takes_queries : bool
+        Whether the estimator can learn from training queries that are not the database, and tells of every bit.
     takes_pca : bool
         Whether the estimator can keep some principal components first; ITQ finds its own.
     at_most_n_features : bool
         Whether the code cannot have more bits than the vectors have features.
+    quick : tuple of (name, value)
+        Parameters with which it is quick enough for a demo; none where it always is.
     """
 
     name: str
@@ -45,10 +53,14 @@ class Method:
     module: str
     class_name: str
     summary: str
+    needs: str
+    cost: str
     learns_similarity: bool
     nests: bool
+    takes_queries: bool = False
     takes_pca: bool = True
     at_most_n_features: bool = False
+    quick: tuple[tuple[str, Any], ...] = ()
 
     def longest(self, n_bits: int, n_features: int) -> int:
         """Cap a code length to what the method can give.
@@ -113,8 +125,11 @@ _ROWS = (
         module="asymhash.learn.lin_v",
         class_name="LinV",
         summary="linear map for queries, free codes for the database",
+        needs="similarity",
+        cost="bits^2 x queries x items",
         learns_similarity=True,
         nests=True,
+        takes_queries=True,
     ),
     Method(
         name="lin-lin",
@@ -122,8 +137,11 @@ _ROWS = (
         module="asymhash.learn.lin_lin",
         class_name="LinLin",
         summary="two linear maps, one for each side",
+        needs="similarity",
+        cost="as lin-v",
         learns_similarity=True,
         nests=True,
+        takes_queries=True,
     ),
     Method(
         name="symmetric",
@@ -131,15 +149,56 @@ _ROWS = (
         module="asymhash.learn.symmetric",
         class_name="SymmetricLinear",
         summary="one linear map for both sides, the same objective",
+        needs="similarity",
+        cost="as lin-v, five times more",
         learns_similarity=True,
         nests=True,
+        takes_queries=True,
+    ),
+    Method(
+        name="mlh",
+        title="MLH",
+        module="asymhash.baselines.mlh",
+        class_name="MLH",
+        summary="one linear map, hinge loss of pairs; baseline",
+        needs="similarity",
+        cost="bits x features",
+        learns_similarity=True,
+        nests=False,
+        quick=(("recipe", "small"), ("n_epochs", 8), ("n_validation_epochs", 2)),
+    ),
+    Method(
+        name="ksh",
+        title="KSH",
+        module="asymhash.baselines.ksh",
+        class_name="KSH",
+        summary="kernels to 300 anchors, not linear; baseline",
+        needs="similarity",
+        cost="bits x items x anchors",
+        learns_similarity=True,
+        nests=False,
+        takes_pca=False,
+    ),
+    Method(
+        name="bre",
+        title="BRE",
+        module="asymhash.baselines.bre",
+        class_name="BRE",
+        summary="one linear map, distances rebuilt; baseline",
+        needs="distances",
+        cost="bits x items x sweeps",
+        learns_similarity=False,
+        nests=False,
+        takes_pca=False,
     ),
     Method(
         name="itq",
         title="ITQ",
         module="asymhash.baselines.itq",
         class_name="ITQ",
-        summary="rotated principal components; baseline",
+        summary="rotated principal components, as many as bits; baseline",
+        needs="vectors",
+        cost="bits^2 x items",
         learns_similarity=False,
         nests=False,
         takes_pca=False,
@@ -151,6 +210,8 @@ _ROWS = (
         module="asymhash.baselines.lsh",
         class_name="LSH",
         summary="random directions; baseline",
+        needs="vectors",
+        cost="bits x items",
         learns_similarity=False,
         nests=True,
     ),

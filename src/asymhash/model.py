@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from asymhash.artifact import load_artifact, save_artifact
 from asymhash.checks import check_choice, check_integer, check_number, check_vectors
 from asymhash.codes import MAX_BITS, BinaryCodes
+from asymhash.encoders import Encoder, arrays_of, take_encoder
 from asymhash.errors import (
     AsymhashError,
     DamagedFile,
@@ -22,16 +23,14 @@ from asymhash.errors import (
     invalid,
     invalid_type,
 )
-from asymhash.linear_map import LinearMap
+from asymhash.kernel_map import KernelMap
 from asymhash.objective import LOSSES, fit_free_codes, scaled
 from asymhash.similarity import Similarity
 
-__all__ = ["LinearMap", "Model", "Objective", "load"]
+__all__ = ["Model", "Objective", "load"]
 
 _KIND = "model"
 _FREE_BLOCK_PAIRS = 1 << 24  # (training query, new item) pairs whose distances are held at a time: 16 MiB
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ class Model:
     method : str
         Class name of the method.
     n_bits : int
-    query_map : LinearMap or None
+    query_map : LinearMap, KernelMap or None
         Encodes queries; None for codes of a matrix, which has no vectors.
-    database_map : LinearMap or None
+    database_map : LinearMap, KernelMap or None
         Encodes database items that arrive later without similarities.
     database_map_is_learned : bool
         True where the objective was minimised over this map; False where it was fitted to free codes afterwards.
@@ -78,8 +77,8 @@ class Model:
 
     method: str
     n_bits: int
-    query_map: LinearMap | None = None
-    database_map: LinearMap | None = None
+    query_map: Encoder | None = None
+    database_map: Encoder | None = None
     database_map_is_learned: bool = True
     database_codes: BinaryCodes | None = None
     query_codes: BinaryCodes | None = None
@@ -155,17 +154,19 @@ class Model:
 
         Returns
         -------
-        {"free codes", "learned linear map", "linear map fitted to the free codes"}
+        {"free codes", "learned linear map", "learned kernel map", "linear map fitted to the free codes"}
         """
         if with_similarity:
             if self.objective is None or self.query_codes is None:
                 raise UnsupportedOperation(
                     f"{self.method}.encode_database: similarity is for a model with free database codes, got a "
-                    "model whose database side is a linear map or was left out. Call it without similarity."
+                    "model whose database side is a map or was left out. Call it without similarity."
                 )
             return "free codes"
-        self._needed(self.database_map, "encode_database", "a database map")
-        return "learned linear map" if self.database_map_is_learned else "linear map fitted to the free codes"
+        database_map = self._needed(self.database_map, "encode_database", "a database map")
+        if not self.database_map_is_learned:
+            return "linear map fitted to the free codes"
+        return "learned kernel map" if isinstance(database_map, KernelMap) else "learned linear map"
 
     def query_side(self) -> Model:
         """Return what a client needs that sends codes of queries to a server: the query map and nothing else."""
@@ -186,9 +187,9 @@ class Model:
         """
         arrays: dict[str, NDArray[Any]] = {}
         for name in ("query_map", "database_map"):
-            linear_map: LinearMap | None = getattr(self, name)
-            if linear_map is not None:
-                arrays[f"{name}.weights"], arrays[f"{name}.offset"] = linear_map.weights, linear_map.offset
+            encoder: Encoder | None = getattr(self, name)
+            if encoder is not None:
+                arrays |= {f"{name}.{part}": array for part, array in arrays_of(encoder).items()}
         for name in ("database_codes", "query_codes"):
             codes: BinaryCodes | None = getattr(self, name)
             if codes is not None:
@@ -232,7 +233,7 @@ class Model:
         stored = "no" if self.database_codes is None else str(len(self.database_codes))
         return f"Model({self.method}, {self.n_bits} bits{features}, {stored} database codes)"
 
-    def _needed(self, part: _T | None, call: str, name: str) -> _T:
+    def _needed(self, part: Encoder | None, call: str, name: str) -> Encoder:
         if part is None:
             raise UnsupportedOperation(
                 f"{self.method}.{call}: expected a model with {name}, got one without. "
@@ -240,9 +241,9 @@ class Model:
             )
         return part
 
-    def _vectors(self, X: ArrayLike | None, linear_map: LinearMap, call: str) -> NDArray[Any]:
+    def _vectors(self, X: ArrayLike | None, encoder: Encoder, call: str) -> NDArray[Any]:
         return check_vectors(
-            X, where=f"{self.method}.{call}", name="X", n_features=linear_map.n_features, min_items=0
+            X, where=f"{self.method}.{call}", name="X", n_features=encoder.n_features, min_items=0
         )
 
     def _check_new_similarity(self, similarity: Similarity, n_items: int | None, where: str) -> None:
@@ -295,7 +296,7 @@ def _model_of_parts(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -
                 about, f"{name} must be a {kind.__name__}", f"a {type(metadata[name]).__name__}"
             )
     arrays = dict(arrays)
-    query_map, database_map = (_map_of_parts(name, arrays, n_bits) for name in ("query_map", "database_map"))
+    query_map, database_map = (take_encoder(name, arrays, n_bits) for name in ("query_map", "database_map"))
     if query_map and database_map and query_map.n_features != database_map.n_features:
         expected = f"the weights must have the {query_map.n_features} features of query_map"
         raise invalid("section database_map.weights", expected, str(database_map.n_features))
@@ -319,25 +320,6 @@ def _model_of_parts(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -
         provenance=metadata["provenance"],
         **codes,
     )
-
-
-def _map_of_parts(name: str, arrays: dict[str, NDArray[Any]], n_bits: int) -> LinearMap | None:
-    parts = {part: arrays.pop(f"{name}.{part}", None) for part in ("weights", "offset")}
-    weights, offset = parts["weights"], parts["offset"]
-    if weights is None and offset is None:
-        return None
-    n_features = weights.shape[1] if weights is not None and weights.ndim == 2 else 1
-    for part, shape in (("weights", (n_bits, max(n_features, 1))), ("offset", (n_bits,))):
-        array = parts[part]
-        where, expected = f"section {name}.{part}", f"there must be finite float64 numbers of shape {shape}"
-        if array is None:
-            raise invalid(where, expected, "none")
-        if array.shape != shape or array.dtype != np.float64:
-            raise invalid(where, expected, f"{array.dtype} of shape {array.shape}")
-        if not np.isfinite(array).all():
-            raise invalid(where, expected, "NaN or inf")
-    assert weights is not None and offset is not None
-    return LinearMap(weights, offset)
 
 
 def _objective_of_parts(parts: Any, where: str) -> Objective | None:

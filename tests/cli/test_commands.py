@@ -33,7 +33,7 @@ COMMANDS = dict(walk(asymhash))
 
 
 def test_the_commands_are_there() -> None:
-    assert {" ".join(path) for path in COMMANDS} >= {"demo", "fit", "encode", "evaluate", "info"}
+    assert {" ".join(path) for path in COMMANDS} >= {"demo", "fit", "encode", "evaluate", "methods", "info"}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -223,7 +223,7 @@ def test_version(run) -> None:
         (
             ["fit", "vectors.npy", "--method", "itq", "--pca", "2", "--output", "m.ahm"],
             2,
-            "--method itq finds its own principal components, got --pca. Leave it out.",
+            "--method itq takes no principal components but its own, got --pca. Leave it out.",
         ),
         (
             ["fit", "vectors.npy", "--method", "lsh", "--query-labels", "labels.npy", "--output", "m.ahm"],

@@ -19,7 +19,8 @@ NEEDS_SETTING = (
 class Row:
     """One method: how to make it small, and what it promises.
 
-    learns: it minimises the objective over a similarity y; the baselines ignore y.
+    learns: it minimises the objective over a similarity y, from any training queries, bit by bit.
+    supervised: it uses a similarity y; the other baselines ignore it.
     nests: a longer fit holds every shorter one.
     free: database codes are free, so `encode_database` takes similarities.
     not_run: scikit-learn's checks that cannot run, each with the reason.
@@ -27,9 +28,11 @@ class Row:
 
     method: type
     learns: bool = True
+    supervised: bool = True
     nests: bool = True
     free: bool = False
     one_map: bool = False
+    linear: bool = True
     at_most_n_features: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     not_run: Mapping[str, str] = field(default_factory=lambda: {"check_array_api_input": NEEDS_SETTING})
@@ -43,14 +46,19 @@ class Row:
 
 
 FAST = {"n_epochs": 2}
+FAST_MLH = {"recipe": "small", "n_epochs": 1, "n_validation_epochs": 1, "n_batches": 3}
 ROWS = [
     Row(ah.LinV, free=True, parameters=FAST),
     Row(ah.LinLin, parameters=FAST),
     Row(ah.SymmetricLinear, one_map=True, parameters=FAST),
-    Row(ah.LSH, learns=False, one_map=True),
-    Row(ah.ITQ, learns=False, nests=False, one_map=True, at_most_n_features=True),
+    Row(ah.LSH, learns=False, supervised=False, one_map=True),
+    Row(ah.ITQ, learns=False, supervised=False, nests=False, one_map=True, at_most_n_features=True),
+    Row(ah.BRE, learns=False, supervised=False, nests=False, one_map=True, parameters={"n_sweeps": 5}),
+    Row(ah.MLH, learns=False, nests=False, one_map=True, parameters=FAST_MLH),
+    Row(ah.KSH, learns=False, nests=False, one_map=True, linear=False),
 ]
 LEARNERS = [row for row in ROWS if row.learns]
+SUPERVISED = [row for row in ROWS if row.supervised]
 NESTING = [row for row in ROWS if row.nests]
 N_FEATURES = 5
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import asymhash as ah
 from asymhash.errors import AsymhashError
 
-from .tables import LEARNERS, N_FEATURES, NESTING, ROWS, classes, name_of, vectors
+from .tables import LEARNERS, N_FEATURES, NESTING, ROWS, SUPERVISED, classes, name_of, vectors
 
 X = vectors()
 Y = ah.similarity.labels(classes())
@@ -90,6 +90,14 @@ BAD_PARAMETERS = [
     ("n_alternations", 0, "n_alternations must be an integer of at least 1, got 0."),
     ("n_epochs", 0, "n_epochs must be an integer of at least 1, got 0."),
     ("n_iterations", -1, "n_iterations must be an integer of at least 0, got -1."),
+    ("n_anchors", 0, "n_anchors must be an integer of at least 1, got 0."),
+    ("n_points", 0, "n_points must be an integer of at least 1, got 0."),
+    ("recipe", "medium", "recipe must be one of 'small', 'large', 'best', got 'medium'."),
+    ("rho", -1, "rho must be an integer from 0 to 3, got -1."),
+    ("rho", 4, "rho must be an integer from 0 to 3, got 4."),
+    ("weight_decay", -0.1, "weight_decay must be a finite number of at least 0, got -0.1."),
+    ("n_validation_epochs", 0, "n_validation_epochs must be an integer of at least 1, got 0."),
+    ("n_batches", 0, "n_batches must be an integer of at least 1, got 0."),
     ("symmetric", 1, "symmetric must be True or False, got 1."),
 ]
 NOTHING = "y must have similar and dissimilar pairs, got"
@@ -197,7 +205,7 @@ def test_every_parameter_is_refused_somewhere():
 
 
 @pytest.mark.parametrize("case", BAD_TARGETS)
-@pytest.mark.parametrize("row", LEARNERS, ids=name_of)
+@pytest.mark.parametrize("row", SUPERVISED, ids=name_of)
 def test_bad_targets(row, case):
     wrong, message = BAD_TARGETS[case]
     hasher, before = fitted(row)
@@ -270,7 +278,7 @@ def test_new_items_with_similarities(row):
     if not row.free:
         message = (
             f"{row.name}.encode_database: similarity is for a model with free database codes, got a model whose "
-            "database side is a linear map or was left out. Call it without similarity."
+            "database side is a map or was left out. Call it without similarity."
         )
         with pytest.raises(ah.errors.UnsupportedOperation, match="^" + re.escape(message)):
             hasher.encode_database(X[:6], NEW)

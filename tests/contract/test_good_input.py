@@ -5,7 +5,7 @@ import pytest
 
 import asymhash as ah
 
-from .tables import LEARNERS, ROWS, classes, name_of, vectors
+from .tables import LEARNERS, ROWS, SUPERVISED, classes, name_of, vectors
 
 X = vectors()
 Y = ah.similarity.labels(classes())
@@ -104,7 +104,7 @@ def test_few_items(row):
     assert len(row.make().fit(X[:2], [0, 1]).encode_queries(X)) == 40
 
 
-@pytest.mark.parametrize("row", LEARNERS, ids=name_of)
+@pytest.mark.parametrize("row", SUPERVISED, ids=name_of)
 def test_two_equal_items_have_nothing_to_learn(row):
     with pytest.raises(ah.errors.InvalidArgument, match=r"got only similar pairs\. Narrow the radius"):
         row.make().fit(np.ones((2, 3)))
@@ -139,7 +139,7 @@ def test_queries_that_are_not_the_database(row):
         assert len(hasher.encode_database(vectors(7, seed=2), new)) == 7
 
 
-@pytest.mark.parametrize("row", LEARNERS, ids=name_of)
+@pytest.mark.parametrize("row", SUPERVISED, ids=name_of)
 def test_labels_tags_and_similarities_mean_the_same(row):
     y = classes()
     wanted = row.make().fit(X, Y).database_codes_

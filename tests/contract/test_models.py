@@ -90,7 +90,8 @@ def test_the_query_side_is_all_that_a_client_needs(row, tmp_path):
     model = row.make(5).fit(X, Y).model_
     bytes_of(model.query_side(), tmp_path / "client")
     arrays, _ = load_artifact(tmp_path / "client", kind="model")
-    assert set(arrays) == {"query_map.weights", "query_map.offset"}
+    kernel = set() if row.linear else {"query_map.anchors", "query_map.width"}
+    assert set(arrays) == {"query_map.weights", "query_map.offset"} | kernel
     client = ah.load(tmp_path / "client")
     assert client.encode_queries(NEW) == model.encode_queries(NEW)
     assert np.array_equal(client.project(NEW), model.project(NEW))
@@ -101,7 +102,7 @@ def test_the_query_side_is_all_that_a_client_needs(row, tmp_path):
             side.encode_database(NEW)
         with pytest.raises(UnsupportedOperation, match=message):
             side.database_encoding(with_similarity=False)
-        with pytest.raises(UnsupportedOperation, match="database side is a linear map or was left out"):
+        with pytest.raises(UnsupportedOperation, match="database side is a map or was left out"):
             side.encode_database(NEW, Y_NEW)
     assert client.query_side().encode_queries(NEW) == model.encode_queries(NEW)
 
@@ -200,7 +201,8 @@ def test_items_are_encoded_one_by_one_as_all_together(monkeypatch):
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_a_model_tells_how_it_encodes_the_database(row):
     model = row.make().fit(X, Y).model_
-    wanted = "linear map fitted to the free codes" if row.free else "learned linear map"
+    learned = "learned linear map" if row.linear else "learned kernel map"
+    wanted = "linear map fitted to the free codes" if row.free else learned
     assert model.database_encoding(with_similarity=False) == wanted
     assert model.method == row.name
     assert model.provenance["parameters"] == row.make().get_params()

@@ -16,6 +16,7 @@ from asymhash.cli.encode import encode
 from asymhash.cli.evaluate import evaluate
 from asymhash.cli.fit import fit
 from asymhash.cli.info import info
+from asymhash.cli.methods import methods
 from asymhash.cli.wording import EXIT_INTERRUPTED, exit_code, one_line
 from asymhash.errors import AsymhashError
 
@@ -38,7 +39,7 @@ def asymhash(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for _command in (demo, fit, encode, evaluate, info):
+for _command in (demo, fit, encode, evaluate, methods, info):
     asymhash.add_command(_command)
 
 

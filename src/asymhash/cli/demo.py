@@ -74,6 +74,7 @@ def run_demo(folder: Path, size: DemoSize, *, jobs: int | None, quiet: bool) -> 
             method,
             size.bits,
             keep_codes=(source, method) == searched,
+            parameters=find_method(method).quick,
         )
         for source in size.sources
         for method in METHODS
@@ -100,7 +101,7 @@ def run_demo(folder: Path, size: DemoSize, *, jobs: int | None, quiet: bool) -> 
 def demo(output: Path, jobs: int | None, quiet: bool) -> None:
     """Compare methods and search, in a minute.
 
-    Learns five methods on three small data sets, prints their average precision, searches the digits nearest
+    Learns every method on three small data sets, prints their average precision, searches the digits nearest
     to one of them, and draws both.
 
     Example: asymhash demo --output pictures
@@ -110,7 +111,7 @@ def demo(output: Path, jobs: int | None, quiet: bool) -> None:
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"--output: expected a folder, got {output}, which is or lies in a file.") from None
     size = DemoSize()
-    note("Learning codes of 8 to 32 bits with five methods on three small data sets ...", quiet=quiet)
+    note("Learning codes of 8 to 32 bits with every method on three small data sets ...", quiet=quiet)
     begin = time.perf_counter()
     result = run_demo(output, size, jobs=jobs, quiet=quiet)
     print_summaries(result.summaries)

@@ -124,7 +124,9 @@ def _evaluate_source(
     trials = _trials(source, key, options)
     for method in dict.fromkeys(find_method(trial.method) for trial in trials):
         if options["pca"] is not None and not method.takes_pca:
-            note(f"{method.title} finds its own principal components; --pca is not for it.", quiet=quiet)
+            note(
+                f"{method.title} takes no principal components but its own; --pca is not for it.", quiet=quiet
+            )
     outcomes = run_with_progress(trials, jobs=options["jobs"], quiet=quiet)
     records = [record for outcome in outcomes for record in outcome.records]
     summaries = summarise(records)

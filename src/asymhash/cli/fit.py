@@ -98,6 +98,8 @@ def fit(  # noqa: PLR0913 - one parameter for each option
     with show_progress(f"{row.title}, bits", bits, quiet=quiet) as steps:
         if relation is None:
             hasher.fit(database)
+        elif not row.takes_queries:
+            hasher.fit(database, relation)
         else:
             hasher.fit(
                 database,
@@ -106,7 +108,7 @@ def fit(  # noqa: PLR0913 - one parameter for each option
                 callback=lambda record: steps.show(record.n_bits, f"objective {record.objective:.4f}"),
             )
     hasher.model_.save(output)
-    _report(hasher, database, relation, method=method, output=output, as_json=as_json)
+    _report(hasher, database, relation, method=row, output=output, as_json=as_json)
 
 
 _WAYS = ("neighbors", "radius", "labels", "tags")
@@ -122,9 +124,13 @@ def _refuse_what_means_nothing(
         raise UsageError(
             f"--method {method.name} learns from the database vectors alone, got --{options[0]}. Leave it out."
         )
+    if queries is not None and not method.takes_queries:
+        raise UsageError(
+            f"--method {method.name} learns from the database as its own queries, got --queries. Leave it out."
+        )
     if pca is not None and not method.takes_pca:
         raise UsageError(
-            f"--method {method.name} finds its own principal components, got --pca. Leave it out."
+            f"--method {method.name} takes no principal components but its own, got --pca. Leave it out."
         )
     if query_labels is not None and way == "similarity":
         raise UsageError(
@@ -148,14 +154,14 @@ def _report(
     database: NDArray[Any],
     relation: Similarity | None,
     *,
-    method: str,
+    method: Method,
     output: Path,
     as_json: bool,
 ) -> None:
-    history = list(hasher.history_) if relation is not None else []
+    history = list(hasher.history_) if method.takes_queries else []
     result = {
         "model": str(output),
-        "method": method,
+        "method": method.name,
         "n_bits": hasher.model_.n_bits,
         "n_items": database.shape[0],
         "n_features": database.shape[1],
@@ -168,7 +174,7 @@ def _report(
     if as_json:
         print_json(result)
         return
-    click.echo(f"{output}: {method}, {result['n_bits']} bits, {result['bytes']:,} bytes")
+    click.echo(f"{output}: {method.name}, {result['n_bits']} bits, {result['bytes']:,} bytes")
     click.echo(f"learned from {result['n_items']:,} items with {result['n_features']} features")
     if relation is not None and history:
         click.echo(

@@ -17,8 +17,8 @@ from asymhash.objective.pairs import Gains
 
 __all__ = ["Bit", "Climb", "Family", "SharedFree", "SharedLinear", "TwoSides"]
 
-# The start needs a direction, not digits: with 4, 6 and 10 steps AP at 8, 16 and 32 bits is the same within its standard
-# error (12 seeds of Uniform, Nursery, digits), and so it is when a step turns by less than a degree.
+# The start needs a direction, not digits: with 4, 6 and 10 steps AP at 8, 16 and 32 bits is the same within its
+# standard error (12 seeds of Uniform, Nursery, digits), and so it is when a step turns by less than a degree.
 _POWER_STEPS = 5
 _TURN = 1e-4
 _LINE_STEPS = (1.0, 0.5, 0.25, 0.1, 0.05)

@@ -135,7 +135,9 @@ class PackedPairs:
 
     def gains(self, tables: GainTables, *, exact: bool = False) -> PackedGains:
         """M for the present bits (which must not contain the bit in question); its signs are always right."""
-        if self._gains is None or not self._gains.is_for(tables):  # a sweep asks with the same tables for every bit
+        if self._gains is None or not self._gains.is_for(
+            tables
+        ):  # a sweep asks with the same tables for every bit
             self._gains = PackedGains(self, tables)
         return self._gains
 

@@ -27,8 +27,8 @@ def best_threshold(
     n_bits = len(similar) - 1
     bound = n_bits + _SLACK
     thetas = np.arange(-bound, bound + _STEP / 2, _STEP)
-    # The margins y = k - 2 d - theta of all distances and thetas are few numbers, met again and again: row i of a window
-    # over them has those of the i-th theta from above, in steps of 2, from distance k to 0.
+    # The margins y = k - 2 d - theta of all distances and thetas are few numbers, met again and again: row i of a
+    # window over them has those of the i-th theta from above, in steps of 2, from distance k to 0.
     margins = np.arange(-n_bits - bound, n_bits + bound + _STEP / 2, _STEP)
     between = round(2.0 / _STEP)
     similar_loss, dissimilar_loss = (
