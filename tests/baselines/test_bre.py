@@ -1,5 +1,7 @@
 """BRE against brute force: the line search over one weight, and the descent that it is part of."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def naive_search(projection, kernel, first, second, cost):
     if not thresholds:
         return cost_of(0.0, projection, kernel, first, second, cost)
     points = [thresholds[0] - 1, thresholds[-1] + 1, 0.0]
-    points += [(a + b) / 2 for a, b in zip(thresholds[:-1], thresholds[1:], strict=True)]
+    points += [(a + b) / 2 for a, b in itertools.pairwise(thresholds)]
     return min(cost_of(point, projection, kernel, first, second, cost) for point in points)
 
 
@@ -62,7 +64,7 @@ def test_the_objective_falls_in_every_sweep_and_is_that_of_the_codes(monkeypatch
     hasher = ah.BRE(12, random_state=0).fit(vectors)
     history = hasher.history_
     assert len(history) > 10
-    assert all(after <= before + 1e-12 for before, after in zip(history[:-1], history[1:], strict=True))
+    assert all(after <= before + 1e-12 for before, after in itertools.pairwise(history))
     assert history[-1] < 0.5 * history[0]
     descent = kept[0]
     signs = hasher.database_codes_.to_signs(int)
