@@ -1,4 +1,6 @@
 // Kernels of the training, for Python.
+#include <algorithm>
+
 #include "bindings.hpp"
 #include "code_bits.hpp"
 #include "classify.hpp"
@@ -36,10 +38,21 @@ Positives positives_of(const Vector<const std::int64_t>& indptr, const Vector<co
     return {indptr.data(), indices.data()};
 }
 
+// Beyond it the 32-bit lanes of a block's sums could overflow.
+void insist_on_weights(const Vector<const std::int16_t>& x) {
+    std::int16_t least = 0, most = 0;
+    for (std::size_t i = 0; i < x.shape(0); ++i) {
+        least = std::min(least, x.data()[i]);
+        most = std::max(most, x.data()[i]);
+    }
+    insist(-MAX_WEIGHT <= least && most <= MAX_WEIGHT, "x must be from -511 to 511");
+}
+
 void lookup(const Words& queries, const Words& items, std::size_t n_bits, const Vector<const std::int16_t>& table,
             const Vector<const std::int16_t>& x, const Vector<std::int64_t>& out, std::size_t n_threads) {
     const Codes q = codes_of(queries), d = codes_of(items);
     insist_on_product(q, d, n_bits, table.shape(0), x.shape(0), out.shape(0));
+    insist_on_weights(x);
     nb::gil_scoped_release released;
     lookup_product(q, d, n_bits, table.data(), x.data(), out.data(), n_threads);
 }
@@ -50,6 +63,7 @@ void masked(const Words& queries, const Words& items, const Matrix<const std::ui
     const Codes q = codes_of(queries), d = codes_of(items);
     insist_on_product(q, d, n_bits, dissimilar.shape(0), x.shape(0), out.shape(0));
     insist(similar.shape(0) == n_bits + 1, "table must have n_bits + 1 entries");
+    insist_on_weights(x);
     const PairMask pairs{mask.data(), mask.shape(1)};
     insist(mask.shape(0) == q.n_items && pairs.stride % 4 == 0 && 8 * pairs.stride >= d.n_items,
            "mask must have a row of whole 32-bit words for each query");
@@ -129,11 +143,13 @@ void descent(const Matrix<const float>& features, const Vector<const float>& gai
 void write_bit(const Matrix<std::uint64_t>& words, std::size_t bit, const Vector<const std::int8_t>& signs) {
     insist(bit < 64 * words.shape(1), "bit must be inside the words");
     insist(signs.shape(0) == words.shape(0), "signs must have one number for each item");
+    nb::gil_scoped_release released;
     set_bit(words.data(), words.shape(0), words.shape(1), bit, signs.data());
 }
 
 void take_bit(const Matrix<std::uint64_t>& words, std::size_t bit, std::size_t last) {
     insist(bit <= last && last < 64 * words.shape(1), "bits must be inside the words");
+    nb::gil_scoped_release released;
     drop_bit(words.data(), words.shape(0), words.shape(1), bit, last);
 }
 

@@ -173,7 +173,7 @@ ASYMHASH_INLINE void descend(const Features& features, const float* gain, const 
     std::vector<std::uint32_t> order(n);
     std::vector<float> gains_in_order(n_batches * BATCH, 0.0f);
     const float* rows[BATCH];
-    alignas(64) float margin[BATCH], share[BATCH];
+    alignas(64) float margin[BATCH] = {}, share[BATCH];
     for (std::size_t epoch = 0; epoch < descent.n_epochs; ++epoch) {
         orders.next(order);
         // All at once: a register that is loaded right after its numbers were stored one by one waits for them.

@@ -46,14 +46,20 @@ std::vector<std::vector<Key>> nearest_in_part(const Search& search, const Part& 
     }
     scan_part(search, part, collectors);
     std::vector<std::vector<Key>> found(starts.size());
+    std::vector<std::size_t> misled;
     for (std::size_t q = 0; q < starts.size(); ++q) {
         found[q] = collectors[q].take();
-        if (found[q].size() >= k || starts[q] > n_bits) continue;
-        // The guess was too low for this query: once more, from the beginning.
-        std::vector<Collector> again{Collector::of_nearest(query_of(search, part.first_query + q), k, n_bits, n_bits + 1)};
-        scan_part(search, part, again);
-        found[q] = again[0].take();
+        if (found[q].size() < k && starts[q] <= n_bits) misled.push_back(q);
     }
+    if (misled.empty()) return found;
+    // The guess was too low for these queries: once more, from the beginning, all in one pass.
+    std::vector<Collector> again;
+    again.reserve(misled.size());
+    for (const std::size_t q : misled) {
+        again.push_back(Collector::of_nearest(query_of(search, part.first_query + q), k, n_bits, n_bits + 1));
+    }
+    scan_part(search, part, again);
+    for (std::size_t i = 0; i < misled.size(); ++i) found[misled[i]] = again[i].take();
     return found;
 }
 

@@ -49,8 +49,8 @@ void parallel_for(std::size_t n_parts, std::size_t n_threads, Run&& run) {
     helpers.reserve(n_threads - 1);
     try {
         while (helpers.size() + 1 < n_threads) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-        // No more threads to be had: those that run, and the caller's, do all parts.
+    } catch (const std::exception&) {
+        // No more threads, or memory for them, to be had: those that run, and the caller's, do all parts.
     }
     work();
     for (std::thread& helper : helpers) helper.join();

@@ -205,6 +205,37 @@ def test_a_sample_that_misleads_does_no_harm(forced_level):
         np.testing.assert_array_equal(ids, expected[1])
 
 
+@pytest.mark.parametrize(("n_queries", "n_threads"), [(17, 1), (40, 1), (70, 2)])
+@pytest.mark.parametrize("k", [48, 64])
+def test_many_queries_begin_with_the_search_of_a_sample(forced_level, k, n_queries, n_threads):
+    """From k = 48, 16 queries and 4 k k items on."""
+    rng = np.random.default_rng(k)
+    items, queries = random_words(rng, 20_000, 65), random_words(rng, n_queries, 65)
+    assert len(items) > 4 * k * k
+    found = kernels.nearest_items(queries, items, k, n_threads=n_threads)
+    for ours, expected in zip(found, reference.nearest_items(queries, items, k), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    allowed = rng.random(20_000) < 0.9
+    filtered = kernels.nearest_items(queries, items, k, allowed=bitmap_of(allowed), n_threads=n_threads)
+    for ours, expected in zip(filtered, reference.nearest_items(queries, items, k, allowed), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert allowed[filtered[1]].all()
+
+
+@pytest.mark.parametrize("period", [4, 16, 63])
+def test_interleaved_items_are_found(forced_level, period):
+    """Queries are like one kind of item of `period`; a regular sample might know none of it, or nothing else."""
+    rng = np.random.default_rng(period)
+    kinds = rng.integers(0, 2**64, (period, 1), dtype=np.uint64)
+    noise = rng.integers(0, 2**64, (3, 20_000, 1), dtype=np.uint64)
+    items = np.resize(kinds, (20_000, 1)) ^ (noise[0] & noise[1] & noise[2])
+    queries = kinds[:1] ^ (np.uint64(1) << np.arange(20, dtype=np.uint64))[:, None]
+    found = kernels.nearest_items(queries, items, 64)
+    for ours, expected in zip(found, reference.nearest_items(queries, items, 64), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    assert (found[1] % period == 0).mean() > 0.9
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 16])
 def test_results_do_not_depend_on_threads(forced_level, n_threads):
     rng = np.random.default_rng(10)

@@ -134,7 +134,7 @@ class PackedPairs:
         return similar, every - similar
 
     def gains(self, tables: GainTables, *, exact: bool = False) -> PackedGains:
-        """M for the present bits (which must not contain the bit in question); its signs are always right."""
+        """M for the present bits (which must not contain the bit in question); looked-up signs are always right."""
         if self._gains is None or not self._gains.is_for(
             tables
         ):  # a sweep asks with the same tables for every bit
@@ -154,7 +154,11 @@ class PackedPairs:
 
     @cached_property
     def has_masks(self) -> bool:
-        """Whether similar pairs are looked up by a mask; slower than their list below AVX-512, and the same sums."""
+        """Whether similar pairs are looked up by a mask; slower than their list below AVX-512.
+
+        The signs of sums are the same; by a mask the sums themselves have the upper halves of the tables alone, except
+        near zero, and differ in the fifth digit.
+        """
         return self.similarity.share_positive >= _DENSE_SHARE and kernels.level() == "avx512"
 
     @property
