@@ -239,9 +239,10 @@ def memory(name):
 
 n = int(sys.argv[2])
 X = np.random.default_rng(0).random((n, 8), dtype=np.float32)
-similarity = ah.similarity.labels(np.arange(n) // 10)
-hasher = getattr(ah, sys.argv[1])(20, n_epochs=1, n_alternations=1, n_sweeps=0, random_state=0)
-hasher.fit(X[:200], similarity.rows(slice(0, 200)).columns(slice(0, 200)))
+similarity = ah.similarity.labels(np.arange(n) // int(sys.argv[3]))
+hasher = getattr(ah, sys.argv[1])(int(sys.argv[4]), n_epochs=1, n_alternations=1, n_sweeps=0, random_state=0)
+part = slice(0, n, n // 200)
+hasher.fit(X[part], similarity.rows(part).columns(part))
 before = memory("VmRSS")
 hasher.fit(X, similarity)
 print((memory("VmHWM") - before) / n)
@@ -251,9 +252,18 @@ print((memory("VmHWM") - before) / n)
 @pytest.mark.parametrize("method", ["LinV", "LinLin", "SymmetricLinear"])
 def test_memory_is_that_of_the_items_not_of_the_pairs(method):
     """20,000 items have 400 million pairs: one byte for each would be 20,000 bytes an item."""
-    command = [sys.executable, "-c", MEASURE, method, "20000"]
+    command = [sys.executable, "-c", MEASURE, method, "20000", "10", "20"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert 100 < float(run.stdout) < 4000
+
+
+@pytest.mark.slow
+def test_two_large_classes_fit_in_three_gib():
+    """Half of all pairs of 20,000 items are similar: their list is 0.8 GB, so a fit may not make another."""
+    command = [sys.executable, "-c", MEASURE, "LinV", "20000", "10000", "2"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    above_the_list = float(run.stdout) * 20_000
+    assert 20e6 < above_the_list < 0.9e9
 
 
 @pytest.mark.parametrize("method", LEARNERS)

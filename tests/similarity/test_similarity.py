@@ -43,6 +43,22 @@ def test_transpose():
     assert similarity.transpose().transpose() == similarity
 
 
+def test_is_symmetric(monkeypatch):
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((40, 40)) < 0.3, 1, -1)
+    mirrored = np.triu(dense) + np.triu(dense, 1).T
+    for block in (1 << 20, 7):
+        monkeypatch.setattr("asymhash.similarity.similarity._BLOCK_POSITIVES", block)
+        assert from_matrix(mirrored).is_symmetric()
+        assert not from_matrix(dense).is_symmetric()
+        for i, j in ((0, 1), (39, 3), (17, 20)):
+            one_off = mirrored.copy()
+            one_off[i, j] *= -1
+            assert not from_matrix(one_off).is_symmetric()
+        assert not from_matrix(mirrored[:39]).is_symmetric()
+        assert from_matrix(-np.ones((3, 3))).is_symmetric()
+
+
 CHOICES = [slice(1, 6, 2), slice(None, None, -1), [3, 0, 3, 2], np.array([-1, 1]), [], np.arange(7) % 3 == 0]
 
 

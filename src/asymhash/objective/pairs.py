@@ -170,10 +170,11 @@ class PackedPairs:
     def by_item(self) -> Positives:
         """Similar queries of each item."""
         if self._by_item is None:
-            transposed = self.similarity.transpose()
-            if transposed == self.similarity:  # neighbours and labels of one set: half the memory
-                transposed = self.similarity
-            self._by_item = transposed.indptr, transposed.indices.astype(np.int32, copy=False)
+            if self.similarity.is_symmetric():  # neighbours and labels of one set: half the memory
+                self._by_item = self.by_query
+            else:
+                transposed = self.similarity.transpose()
+                self._by_item = transposed.indptr, transposed.indices.astype(np.int32, copy=False)
         return self._by_item
 
     def mask(self, side: str) -> NDArray[np.uint8]:

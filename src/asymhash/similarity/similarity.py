@@ -17,6 +17,8 @@ __all__ = ["Ids", "OriginValue", "Similarity"]
 OriginValue: TypeAlias = str | int | float | bool | None
 Ids: TypeAlias = slice | ArrayLike
 
+_BLOCK_POSITIVES = 1 << 20  # similar pairs looked at together: some 50 MiB
+
 # What `repr` leaves out of the origin: the kind is shown first, and these two follow from the rest.
 _QUIET = ("kind", "strict")
 
@@ -131,6 +133,25 @@ class Similarity:
         """Return the positives as a SciPy CSR array of ones (int8), shape (m, n); it owns its arrays."""
         ones = np.ones(self._indices.size, dtype=np.int8)
         return sp.csr_array((ones, self._indices.copy(), self._indptr.copy()), shape=self._shape)
+
+    def is_symmetric(self) -> bool:
+        """Whether item j is similar to query i exactly where item i is similar to query j, as among one set of items.
+
+        Both directions are compared by a sum of random 64-bit products over the similar pairs, in blocks: a transposed
+        copy would take more memory than a fit. Similarities that differ have equal sums once in 2^60 times or so.
+        """
+        if self._shape[0] != self._shape[1]:
+            return False
+        rng = np.random.default_rng(0)
+        keys, others = rng.integers(0, 2**64, (2, self._shape[0]), dtype=np.uint64)
+        difference = 0
+        owners = np.arange(self._shape[0])
+        for first in range(0, self._indices.size, _BLOCK_POSITIVES):
+            last = min(first + _BLOCK_POSITIVES, self._indices.size)
+            bounds = np.clip(self._indptr, first, last)
+            i, j = np.repeat(owners, bounds[1:] - bounds[:-1]), self._indices[first:last]
+            difference += int((keys[i] * others[j] - keys[j] * others[i]).sum(dtype=np.uint64))
+        return difference % 2**64 == 0
 
     def transpose(self) -> Similarity:
         """Return the similarity with queries and items exchanged, shape (n, m)."""
