@@ -56,7 +56,8 @@ class LinV(ObjectiveHasher):
         Learn on at most so many principal components. Use it above some 100 features: the rank-one start of a new
         bit overfits there.
     random_state : int, Generator, RandomState or None
-        Seed; the same seed and data give the same bytes.
+        Seed; the same seed and data give the same bytes, for any number of threads, on one instruction level
+        (`asymhash info`).
 
     Attributes
     ----------
@@ -72,7 +73,8 @@ class LinV(ObjectiveHasher):
     Notes
     -----
     Time grows with n_bits squared and the number of pairs (below 20 bits or so with the number of items instead);
-    memory is that of the vectors, the codes and the list of similar pairs.
+    memory is that of the vectors and the list of similar pairs, and of the codes of every length up to n_bits, which
+    `truncate` gives out: up to n_bits / 2 times those of the longest. `model_` holds the longest alone.
 
     References
     ----------
