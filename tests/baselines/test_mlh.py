@@ -68,6 +68,7 @@ def test_pairs_take_eight_bytes_for_each_similar_pair_whatever_the_settings():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * similarity.n_positives
+    assert problem.pairs is problem.pairs, "the settings share them"
 
 
 def slow_codes(z, other_z, losses):
