@@ -48,14 +48,15 @@ class NestedModels(BaseEstimator):
         check_is_fitted(self, "model_")
         where = f"{type(self).__name__}.truncate"
         n_bits = check_integer(n_bits, where=where, name="n_bits", low=1, high=self.model_.n_bits)
-        if not self._models:
+        models = self._models_up_to(n_bits)
+        if not models:
             raise UnsupportedOperation(
                 f"{where}: the shorter models of {type(self).__name__} are not part of the longer one. "
                 f"Fit again with n_bits={n_bits}."
             )
         shorter = clone(self).set_params(n_bits=n_bits)
         features = {name: value for name, value in vars(self).items() if name in _FEATURES}
-        kept = shorter._keep(self._models[:n_bits], self.history_[:n_bits], features=features)
+        kept = shorter._keep(models, self.history_[:n_bits], features=features)
         return kept  # type: ignore[no-any-return]
 
     @property
@@ -65,6 +66,10 @@ class NestedModels(BaseEstimator):
         codes = self.model_.database_codes
         assert codes is not None
         return codes
+
+    def _models_up_to(self, n_bits: int) -> Sequence[Model]:
+        """Models that end in the one of n_bits; none where shorter models are not part of the longer one."""
+        return self._models[:n_bits]
 
     def _keep(
         self,

@@ -71,14 +71,25 @@ class KernelMap:
         def project_block(block: slice) -> None:
             result[block] = self._block(vectors[block])
 
-        step = max(1, _BLOCK_VALUES // max(self.n_features, len(self.anchors), self.n_bits))
-        for _ in in_threads(project_block, [slice(i, i + step) for i in range(0, len(vectors), step)]):
+        for _ in in_threads(project_block, self._blocks(len(vectors))):
             pass
         return result
 
     def encode(self, vectors: NDArray[Any]) -> BinaryCodes:
-        """Return the codes of vectors, the signs of `project`."""
-        return BinaryCodes.from_bools(self.project(vectors) >= 0)
+        """Return the codes of vectors, the signs of `project`, in blocks of bounded memory."""
+        words = np.empty((len(vectors), -(-self.n_bits // 64)), dtype=np.uint64)
+
+        def encode_block(block: slice) -> None:
+            words[block] = BinaryCodes.from_bools(self._block(vectors[block]) >= 0).words
+
+        for _ in in_threads(encode_block, self._blocks(len(vectors))):
+            pass
+        words.flags.writeable = False
+        return BinaryCodes(words, self.n_bits)
+
+    def _blocks(self, n_items: int) -> list[slice]:
+        step = max(1, _BLOCK_VALUES // max(self.n_features, len(self.anchors), self.n_bits))
+        return [slice(first, first + step) for first in range(0, n_items, step)]
 
     @cached_property
     def _centre(self) -> NDArray[np.float64]:
@@ -96,21 +107,28 @@ class KernelMap:
         reach = np.linalg.norm(block, axis=1) + float(np.linalg.norm(anchors, axis=1).max())
         in_kernel = eps * (10 * (self.n_features + 4) * np.square(reach) / self.width + 10 * len(anchors))
         lengths = np.abs(self.weights).sum(axis=1) + np.abs(self.offset)
-        items, bits = np.nonzero(np.abs(values) <= in_kernel[:, None] * lengths)
+        # Without weights there is nothing to round: the value is the offset.
+        bounds = np.where(self.weights.any(axis=1), lengths, -1.0)
+        items, bits = np.nonzero(np.abs(values) <= in_kernel[:, None] * bounds)
         values[items, bits] = self._by_definition(vectors, items, bits)
         return values
 
     def _by_definition(
         self, vectors: NDArray[Any], items: NDArray[np.int64], bits: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Projections of some pairs of an item and a bit."""
+        """Projections of some pairs of an item and a bit, in the order of items; one row of kernels for each item."""
         values = np.empty(items.size)
-        step = max(1, _DIRECT_VALUES // self.anchors.size)
-        for first in range(0, items.size, step):
-            part = slice(first, first + step)
-            difference = vectors[items[part], None, :].astype(np.float64) - self.anchors
-            kernel = np.exp(np.square(difference).sum(axis=2) / (-2.0 * self.width))
-            values[part] = (kernel * self.weights[bits[part]]).sum(axis=1) + self.offset[bits[part]]
+        distinct = np.unique(items)
+        n_anchors = len(self.anchors)
+        step = max(1, _DIRECT_VALUES // (n_anchors * max(self.n_features, self.n_bits)))
+        for first in range(0, distinct.size, step):
+            chunk = distinct[first : first + step]
+            difference = vectors[chunk, None, :].astype(np.float64, order="C") - self.anchors
+            kernel = np.exp(np.square(difference, out=difference).sum(axis=2) / (-2.0 * self.width))
+            part = slice(*np.searchsorted(items, [chunk[0], chunk[-1] + 1]))
+            terms = kernel[np.searchsorted(chunk, items[part])]
+            terms *= self.weights[bits[part]]
+            values[part] = terms.sum(axis=1) + self.offset[bits[part]]
         return values
 
 

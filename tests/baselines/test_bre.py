@@ -1,6 +1,7 @@
 """BRE against brute force: the line search over one weight, and the descent that it is part of."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -76,8 +77,47 @@ def test_the_objective_falls_in_every_sweep_and_is_that_of_the_codes(monkeypatch
 
 def test_targets_are_squared_distances_of_unit_vectors():
     vectors = np.array([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0], [0.0, -4.0]])
-    descent = bre._Descent(bre._unit_rows(vectors), 2, 2, np.random.default_rng(0))
+    descent = bre._Descent(bre._unit_rows(vectors.copy()), 2, 2, np.random.default_rng(0))
     wanted = {frozenset((0, 2)): 1.0, frozenset((1, 3)): 1.0}
     assert len(descent._first) >= 4
     for i, j, target in zip(descent._first, descent._second, descent._target, strict=True):
         assert target == pytest.approx(wanted.get(frozenset((int(i), int(j))), 0.5))
+
+
+@pytest.mark.parametrize("n_bits", [3, 6, 9])
+def test_hyperplanes_lie_in_the_components_and_go_through_the_mean(n_bits, monkeypatch):
+    """Centre, min(n_bits, d) components, unit length, on lengths and variances that are far from alike."""
+    rng = np.random.default_rng(5)
+    vectors = rng.standard_normal((200, 6)) * [5, 4, 3, 2, 1, 0.5] * rng.lognormal(0, 1, (200, 1)) + 7
+    kept = []
+    original = bre._Descent.__init__
+
+    def init(self, *arguments):
+        kept.append(self)
+        original(self, *arguments)
+
+    monkeypatch.setattr(bre._Descent, "__init__", init)
+    hasher = ah.BRE(n_bits, n_sweeps=3, random_state=0).fit(vectors)
+    centred = vectors - vectors.mean(axis=0)
+    basis = np.linalg.svd(centred, full_matrices=False)[2][:n_bits].T
+    rows = hasher.model_.query_map.weights
+    outside = rows - rows @ basis @ basis.T
+    assert np.abs(outside).max() < 1e-9 * np.abs(rows).max()
+    assert np.abs(hasher.project(vectors.mean(axis=0)[None])).max() < 1e-12 * np.abs(rows).max()
+    unit = centred @ basis / np.linalg.norm(centred @ basis, axis=1, keepdims=True)
+    descent = kept[0]
+    squares = np.square(unit[descent._first] - unit[descent._second]).sum(axis=1)
+    np.testing.assert_allclose(descent._target, squares / squares.max(), atol=1e-12)
+    assert np.array_equal(hasher.database_codes_.to_bools(), descent._bits.T)
+
+
+def test_squared_distances_do_not_depend_on_the_block_and_take_no_differences_of_all_pairs(monkeypatch):
+    rng = np.random.default_rng(0)
+    vectors, (first, second) = rng.standard_normal((300, 60)), rng.integers(0, 300, (2, 50_000))
+    monkeypatch.setattr(bre, "_BLOCK_VALUES", 1 << 15)
+    tracemalloc.start()
+    found = bre._squared_distances(vectors, first, second)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50_000 * 60 * 8 / 10
+    np.testing.assert_allclose(found, np.square(vectors[first] - vectors[second]).sum(axis=1), rtol=1e-12)

@@ -1,6 +1,7 @@
 """MLH against brute force: the loss-adjusted inference over all codes, the drawing of pairs, the falling bound."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -46,13 +47,74 @@ def test_pairs_are_of_the_kind_that_the_similarity_says(share, least):
     rng = np.random.default_rng(1)
     dense = np.where(rng.random((30, 30)) < 0.1, 1, -1)
     similarity = ah.similarity.from_matrix(dense)
-    problem = mlh._Problem(np.zeros((30, 2)), similarity, 4, 50)
-    first, second, kinds = mlh._Pairs(problem, share).draw(rng)
+    first, second, kinds = mlh._Pairs(similarity, 50).draw(share, rng)
     assert first.shape == second.shape == kinds.shape == (50, 100)
     assert np.array_equal(dense[first, second] == 1, kinds == 0)
     shares = (kinds == 0).mean(axis=1)
     assert shares.min() >= least
     assert 0 < shares.mean() < 0.7
+    if share:
+        drawn = set(zip(first[:, :50].ravel().tolist(), second[:, :50].ravel().tolist(), strict=True))
+        assert drawn == set(zip(*(ids.tolist() for ids in np.nonzero(dense == 1)), strict=True))
+
+
+def test_pairs_take_eight_bytes_for_each_similar_pair_whatever_the_settings():
+    similarity = ah.similarity.labels(np.arange(1500) % 2)
+    assert similarity.n_positives > 1_000_000
+    problem = mlh._Problem(np.zeros((1500, 2)), similarity, 4, 2)
+    tracemalloc.start()
+    for share in (0.0, 0.5):
+        problem.pairs.draw(share, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * similarity.n_positives
+    assert problem.pairs is problem.pairs, "the settings share them"
+
+
+def slow_codes(z, other_z, losses):
+    """The codes of the largest loss plus inner products, tried one by one."""
+    scores = CODES @ z[:, None] + (CODES @ other_z)[None, :]
+    scores += losses[(CODES[:, None] != CODES[None, :]).sum(axis=2)]
+    i, j = np.unravel_index(scores.argmax(), scores.shape)
+    return CODES[i], CODES[j], scores.max()
+
+
+def slow_training(features, dense, setting, draws, n_epochs, n_batches, rows):
+    """The paper's algorithm pair by pair: momentum on the mean gradient of a batch and of the decay, falling step."""
+    tables = hinge_tables(K, setting.rho)
+    velocity, bounds = np.zeros_like(rows), []
+    for epoch in range(n_epochs):
+        first, second = draws[epoch]
+        bounds.append(0.0)
+        for batch in range(n_batches):
+            slope = setting.weight_decay * rows
+            for i, j in zip(first[batch], second[batch], strict=True):
+                z, other_z = rows @ features[i], rows @ features[j]
+                losses = tables.similar if dense[i, j] == 1 else tables.dissimilar
+                g, other_g, best = slow_codes(z, other_z, losses)
+                bounds[-1] += best - np.abs(z).sum() - np.abs(other_z).sum()
+                slope = slope + np.outer(g - np.where(z >= 0, 1, -1), features[i]) / 100
+                slope = slope + np.outer(other_g - np.where(other_z >= 0, 1, -1), features[j]) / 100
+            step = 0.1 * (1 - (epoch * n_batches + batch) / (n_epochs * n_batches))
+            velocity = 0.9 * velocity - step * slope
+            rows = rows + velocity
+    return rows, [bound / (100 * n_batches) for bound in bounds]
+
+
+def test_training_is_that_of_loops():
+    rng = np.random.default_rng(2)
+    features = rng.standard_normal((14, 3))
+    dense = np.where(rng.random((14, 14)) < 0.3, 1, -1)
+    problem = mlh._Problem(features, ah.similarity.from_matrix(dense), K, 4)
+    setting = mlh._Setting(rho=1, weight_decay=0.3, share_similar=0.4)
+    rows, history = mlh._train(problem, setting, 2, np.random.default_rng(5))
+    again = np.random.default_rng(5)
+    start = 0.1 * again.standard_normal((K, 3))
+    draws = [problem.pairs.draw(0.4, again)[:2] for _ in range(2)]
+    wanted, bounds = slow_training(features, dense, setting, draws, 2, 4, start)
+    assert np.abs(wanted - start).max() > 0.1
+    np.testing.assert_allclose(rows, wanted, atol=1e-12)
+    np.testing.assert_allclose(history, bounds, rtol=1e-12)
 
 
 def uniform(n, seed=0):
@@ -76,16 +138,100 @@ def test_the_bound_falls_and_lies_above_the_loss():
     assert 0 < loss.mean() < history[-1]
 
 
-def test_validation_chooses_among_the_settings_of_the_recipe():
-    vectors = uniform(150)
-    chosen = {}
-    for recipe in ("small", "large", "best"):
-        hasher = ah.MLH(8, recipe=recipe, n_epochs=1, n_validation_epochs=1, n_batches=30, random_state=0)
-        chosen[recipe] = hasher.fit(vectors).model_.provenance["chosen"]
-    assert chosen["small"]["weight_decay"] in mlh._DECAYS
-    assert (chosen["small"]["rho"], chosen["small"]["share_similar"]) == (3, 0.0)
-    assert chosen["large"]["share_similar"] == 0.5
-    assert chosen["best"] in (chosen["small"], chosen["large"]) or chosen["best"]["rho"] < 8
+def test_the_recipes_have_their_authors_settings(monkeypatch):
+    similarity = ah.similarity.labels([0, 1])
+    monkeypatch.setattr(mlh, "_lsh_rho", lambda problem, rng: 20)
+
+    def candidates(n_bits, *recipes, **fixed):
+        problem = mlh._Problem(np.zeros((2, 1)), similarity, n_bits, 1)
+        found = mlh._candidates(recipes, problem, fixed, np.random.default_rng(0))
+        return [(setting.rho, setting.weight_decay, setting.share_similar) for setting in found]
+
+    small = [(3, decay, 0.0) for decay in (1e-2, 1e-3, 1e-4, 1e-5)]
+    assert candidates(32, "small") == small
+    assert candidates(2, "small")[0] == (1, 1e-2, 0.0)
+    # max(1, n_bits / 32) with halves rounded up: Python's round gives 2 for 80 bits.
+    for n_bits, step in ((32, 1), (47, 1), (48, 2), (64, 2), (80, 3)):
+        large = [(20 + shift * step, 1e-3, 0.5) for shift in (-2, -1, 0, 1, 2)]
+        assert candidates(n_bits, "large") == large
+        assert candidates(n_bits, "small", "large") == small + large
+    assert [rho for rho, _, _ in candidates(21, "large")] == [18, 19, 20]
+    assert candidates(32, "small", rho=5) == [(5, decay, 0.0) for _, decay, _ in small]
+    assert candidates(32, "small", "large", rho=5, weight_decay=0.1) == [(5, 0.1, 0.0), (5, 0.1, 0.5)]
+
+
+def test_validation_takes_the_setting_of_the_best_held_out_score(monkeypatch):
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((40, 40)) < 0.3, 1, -1)
+    features = rng.standard_normal((40, 2))
+    problem = mlh._Problem(features, ah.similarity.from_matrix(dense), 4, 1)
+    settings = [mlh._Setting(rho, 0.1, 0.0) for rho in range(4)]
+    scores, trained, measured = [], [], []
+
+    def train(part, setting, n_epochs, rng):
+        trained.append((setting.rho, n_epochs, rng.integers(1000)))
+        held_in = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in part.features]
+        assert np.array_equal(part.similarity.to_dense(), dense[np.ix_(held_in, held_in)])
+        measured.append(held_in)
+        return rng.standard_normal((4, 2)), []
+
+    def score(query_codes, codes, truth):
+        rest = measured[-1]
+        held = sorted(set(range(40)) - set(rest))
+        assert (len(query_codes), len(codes)) == (4, 36)
+        rows = {tuple(row) for row in truth.to_dense().tolist()}
+        assert rows == {tuple(dense[i, rest].tolist()) for i in held}
+        return scores[len(trained) - 1]
+
+    monkeypatch.setattr(mlh, "_train", train)
+    monkeypatch.setattr(mlh, "average_precision", score)
+    for best in range(4):
+        scores[:] = [0.2 + 0.1 * (rho == best) - 0.05 * (rho == (best + 1) % 4) for rho in range(4)]
+        trained.clear()
+        assert mlh._chosen(settings, problem, 7, np.random.default_rng(best)) is settings[best]
+        assert [rho for rho, _, _ in trained] == [0, 1, 2, 3]
+        assert {n_epochs for _, n_epochs, _ in trained} == {7}
+        assert len({seed for _, _, seed in trained}) == 1, "every setting is given the same seed"
+    trained.clear()
+    assert mlh._chosen(settings[2:3], problem, 7, np.random.default_rng(0)) is settings[2]
+    assert not trained, "where there is nothing to choose nothing is trained"
+
+
+def test_the_model_tells_which_setting_was_chosen(monkeypatch):
+    taken = []
+
+    def last(settings, *rest):
+        taken.append(settings[-1])
+        return settings[-1]
+
+    monkeypatch.setattr(mlh, "_chosen", last)
+    for recipe, n_settings in (("small", 0.0), ("large", 0.5), ("best", 0.5)):
+        hasher = ah.MLH(8, recipe=recipe, n_epochs=1, n_batches=3, random_state=0).fit(uniform(60))
+        assert hasher.model_.provenance["chosen"] == vars(taken[-1])
+        assert taken[-1].share_similar == n_settings
+    assert len(taken) == 3
+
+
+def test_a_map_that_leaves_the_numbers_is_one_error_and_keeps_the_old_model(monkeypatch):
+    vectors = uniform(60)
+    quick = {"recipe": "small", "n_epochs": 3, "n_batches": 100, "random_state": 0}
+    hasher = ah.MLH(8, weight_decay=38.0, **quick).fit(vectors)
+    before = hasher.model_
+    assert np.isfinite(hasher.project(vectors)).all()
+    hasher.set_params(weight_decay=38.1)
+    with pytest.raises(
+        ah.errors.InvalidArgument,
+        match=r"^MLH: weight_decay must be a finite number of at least 0 and of at most 38, got 38\.1\.$",
+    ):
+        hasher.fit(vectors)
+    monkeypatch.setattr(mlh, "_MOST_DECAY", 1e9)
+    hasher.set_params(weight_decay=1e6)
+    with pytest.raises(
+        ah.errors.InvalidArgument,
+        match=r"^MLH\.fit: the map must stay finite, got NaN or inf in epoch 1 with weight_decay=1e\+06\. Give",
+    ):
+        hasher.fit(vectors)
+    assert hasher.model_ is before
 
 
 def test_rho_of_the_large_recipe_is_where_random_hyperplanes_find_thirty_percent():

@@ -21,7 +21,11 @@ class ITQ(BaseHasher):
     """Choose this when there is no similarity to learn from and the bits are fewer than the features.
 
     Iterative quantisation: the data's first n_bits principal components are rotated so that their signs are as near
-    to their values as can be. It cannot give more bits than features, and its shorter codes are no part of the longer.
+    to their values as can be.
+
+    Needs vectors alone; `y` is ignored. Cannot learn from labels or tags, nor give more bits than features, and its
+    shorter codes are no part of the longer. Time is n_items times n_features^2 once, for the components, and n_items
+    times n_bits^2 in every iteration; memory is n_items times n_bits numbers and n_features^2.
 
     Parameters
     ----------

@@ -29,6 +29,8 @@ Product = Callable[[Floats], Floats]
 
 # Directions of K with less than this share of its largest squared singular value carry rounding, not data.
 _RANK_TOLERANCE = 1e-10
+_BLOCK_ROWS = 1024  # items whose kernels are made at once
+_BLOCK_PAIRS = 1 << 20  # similar pairs multiplied at once
 _SAMPLE = 1000  # items whose distances to the anchors give the kernel's width
 _STEPS = 500  # of the accelerated gradient, at most, for each bit
 _STALL = 1e-6  # relative gain of the smoothed objective below which it has stopped
@@ -43,8 +45,9 @@ class KSH(BaseHasher):
 
     Needs a similarity between the items of the database, as `y`: any `Similarity`, labels, tags, or None for
     Euclidean neighbours. Cannot learn from training queries that are not the database. Its map is not linear, so an
-    encoder is n_anchors times as large, and a query takes as many distances. Time grows with n_bits times n_items
-    times n_anchors; memory is n_items times n_anchors numbers and the list of similar pairs.
+    encoder holds n_anchors vectors, and a query takes as many distances. Every bit takes up to 500 steps, each in time
+    that grows with n_items times (n_anchors + n_bits) and with the number of similar pairs. Memory is three times
+    n_items times n_anchors numbers; the similar pairs take none beyond `y`, or as much again where it is not symmetric.
 
     Parameters
     ----------
@@ -106,8 +109,7 @@ class KSH(BaseHasher):
             width = _width(
                 vectors[rng.choice(len(vectors), min(_SAMPLE, len(vectors)), replace=False)], anchors
             )
-            centre = anchors.mean(axis=0)
-            kernels = gaussian_kernel(vectors - centre, anchors - centre, width)
+            kernels = _kernels(vectors, anchors, width)
             mean = kernels.mean(axis=0)
             kernels -= mean
             weights, left = _learn_bits(kernels, task.similarity, n_bits)
@@ -130,6 +132,17 @@ def _width(vectors: NDArray[Any], anchors: Floats) -> float:
     mean = float(np.square(points).sum(axis=1).mean() + np.square(targets).sum(axis=1).mean())
     mean -= 2.0 * float(points.mean(axis=0) @ targets.mean(axis=0))
     return mean if mean > 0 else 1.0
+
+
+def _kernels(vectors: NDArray[Any], anchors: Floats, width: float) -> Floats:
+    """Kernels of all items to the anchors, without a float64 copy of all vectors."""
+    kernels = np.empty((len(vectors), len(anchors)))
+    centre = anchors.mean(axis=0)
+    for first in range(0, len(vectors), _BLOCK_ROWS):
+        # C order: a product must not depend on how the caller keeps equal numbers.
+        block = np.asarray(vectors[first : first + _BLOCK_ROWS], dtype=np.float64, order="C")
+        kernels[first : first + len(block)] = gaussian_kernel(block - centre, anchors - centre, width)
+    return kernels
 
 
 def _learn_bits(kernels: Floats, similarity: Similarity, n_bits: int) -> tuple[Floats, list[float]]:
@@ -164,15 +177,40 @@ def _learn_bits(kernels: Floats, similarity: Similarity, n_bits: int) -> tuple[F
 
 
 def _signed_product(similarity: Similarity) -> Product:
-    """Multiply by the symmetric part of S, from its sparse positives."""
-    positives = similarity.to_csr().astype(np.float64)
-    both = sp.csr_array((positives + positives.T) * 1.0)  # 2 P, made symmetric
+    """Multiply by the symmetric part of S: 2 P - 1, or P + P^T - 1 where P differs from P^T."""
+    times, transposed = _positive_product(similarity), similarity.transpose()
+    # Equal similarities are multiplied by once, and there is no second list of the pairs.
+    times_transposed = times if transposed == similarity else _positive_product(transposed)
 
     def product(x: Floats) -> Floats:
-        result: Floats = both @ x - x.sum(axis=0)
+        result = times(x)
+        result += result if times_transposed is times else times_transposed(x)
+        result -= x.sum(axis=0)
         return result
 
     return product
+
+
+def _positive_product(similarity: Similarity) -> Product:
+    """Multiply by P, ones at the similar pairs, on the similarity's own arrays.
+
+    As a SciPy array of float64, P takes 12 bytes a pair beside the 4 of the similarity; its rows in blocks that share
+    their ones take none.
+    """
+    indptr, indices = similarity.indptr, similarity.indices
+    ones = np.ones(max(_BLOCK_PAIRS, int(np.diff(indptr).max())))
+    blocks = []
+    first = 0
+    while first < similarity.n_queries:
+        last = int(np.searchsorted(indptr, indptr[first] + len(ones), side="right")) - 1
+        begin, end = int(indptr[first]), int(indptr[last])
+        block = sp.csr_array((last - first, similarity.n_items))
+        # Assigned: the constructor copies views of less than half an array.
+        block.data, block.indices = ones[: end - begin], indices[begin:end]
+        block.indptr = (indptr[first : last + 1] - begin).astype(indices.dtype)
+        blocks.append(block)
+        first = last
+    return lambda x: np.concatenate([block @ x for block in blocks])
 
 
 def _quadratic(white: Floats, product: Product) -> Floats:

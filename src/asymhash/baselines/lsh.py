@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_vectors
 from asymhash.estimator import BaseHasher, provenance_of
@@ -20,6 +22,9 @@ class LSH(BaseHasher):
     """Choose this as the floor of a comparison: it learns nothing but the mean.
 
     Every bit is the side of a hyperplane through the mean, its normal drawn from N(0, 1).
+
+    Needs vectors alone; `y` is ignored. Cannot learn: more bits only mean that Hamming distances come nearer to angles
+    at the mean. Takes one product of the vectors with n_bits directions; with `pca`, first n_items times n_features^2.
 
     Parameters
     ----------
@@ -71,22 +76,31 @@ class LSH(BaseHasher):
         rng = random_generator(self.random_state, where="LSH")
         vectors = check_vectors(X, where="LSH.fit", name="X", min_items=2)
         features = self._features_of(X)
-        preparation = Preparation.learn(vectors, pca=pca)
-        width = vectors.shape[1] if preparation.components is None else len(preparation.components)
-        linear_map = preparation.fold(rng.standard_normal((n_bits, width)))
-        codes, provenance = linear_map.encode(vectors), provenance_of(self)
-        models = []
-        for length in range(1, n_bits + 1):
-            first = LinearMap(linear_map.weights[:length], linear_map.offset[:length])
-            parameters = {**provenance["parameters"], "n_bits": length}
-            models.append(
-                Model(
-                    method="LSH",
-                    n_bits=length,
-                    query_map=first,
-                    database_map=first,
-                    database_codes=codes.first_bits(length),
-                    provenance={**provenance, "parameters": parameters},
-                )
+        with threadpool_limits(1, user_api="blas"):
+            preparation = Preparation.learn(vectors, pca=pca)
+            width = vectors.shape[1] if preparation.components is None else len(preparation.components)
+            linear_map = preparation.fold(rng.standard_normal((n_bits, width)))
+        model = Model(
+            method="LSH",
+            n_bits=n_bits,
+            query_map=linear_map,
+            database_map=linear_map,
+            database_codes=linear_map.encode(vectors),
+            provenance=provenance_of(self),
+        )
+        return self._keep([model], features=features)
+
+    def _models_up_to(self, n_bits: int) -> Sequence[Model]:
+        """Make the one model that is asked for: all 1024 of 784 features would take 3.4 GB."""
+        linear_map, codes, provenance = self.model_.query_map, self.database_codes_, self.model_.provenance
+        assert isinstance(linear_map, LinearMap)
+        first = LinearMap(linear_map.weights[:n_bits], linear_map.offset[:n_bits])
+        return [
+            self.model_.replace(
+                n_bits=n_bits,
+                query_map=first,
+                database_map=first,
+                database_codes=codes.first_bits(n_bits),
+                provenance={**provenance, "parameters": {**provenance["parameters"], "n_bits": n_bits}},
             )
-        return self._keep(models, features=features)
+        ]
