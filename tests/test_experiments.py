@@ -11,6 +11,11 @@ from asymhash.experiments import Split, Trial, run_trial, run_trials
 from asymhash.methods import METHODS
 
 SPLIT = Split("uniform10", n_train=120, max_queries=60, average=12)
+FAST = {"mlh": (("recipe", "small"), ("n_epochs", 1), ("n_validation_epochs", 1), ("n_batches", 5))}
+
+
+def trial_of(method, bits, **given):
+    return Trial(SPLIT, method, bits, parameters=FAST.get(method, ()), **given)
 
 
 def without_seconds(outcomes):
@@ -18,7 +23,7 @@ def without_seconds(outcomes):
 
 
 def test_results_do_not_depend_on_jobs() -> None:
-    trials = [Trial(SPLIT, method, (4, 6), keep_codes=True) for method in METHODS]
+    trials = [trial_of(method, (4, 6), keep_codes=True) for method in METHODS]
     serial, parallel = run_trials(trials, jobs=1), run_trials(trials, jobs=2)
     assert without_seconds(serial) == without_seconds(parallel)
     assert [outcome.trial for outcome in parallel] == trials
@@ -31,8 +36,8 @@ def test_results_do_not_depend_on_jobs() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_short_codes_alone_and_with_long_ones(method: str) -> None:
-    both = run_trial(Trial(SPLIT, method, (4, 6))).records
-    alone = run_trial(Trial(SPLIT, method, (4,))).records
+    both = run_trial(trial_of(method, (4, 6))).records
+    alone = run_trial(trial_of(method, (4,))).records
     assert [record.n_bits for record in both] == [4, 6]
     assert both[0].average_precisions == alone[0].average_precisions
 
@@ -57,7 +62,7 @@ def test_pca_is_for_methods_that_take_it() -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_progress_ends_at_the_last_bit(method: str) -> None:
     seen: list[int] = []
-    run_trial(Trial(SPLIT, method, (4, 6)), seen.append)
+    run_trial(trial_of(method, (4, 6)), seen.append)
     assert seen[-1] == 6
     assert seen == sorted(seen)
 
