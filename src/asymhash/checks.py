@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asymhash.errors import AsymhashError, invalid, invalid_type
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_vectors"]
+__all__ = ["check_choice", "check_integer", "check_number", "check_vectors", "random_generator", "read_array"]
 
 # Elements looked at in one go: 1 MB of float64 stays in the cache for the second and third look.
 _BLOCK_ELEMENTS = 1 << 17
@@ -181,6 +181,69 @@ def check_vectors(
     return array
 
 
+def random_generator(random_state: object, *, where: str) -> np.random.Generator:
+    """Make the generator of a seed or of None; a Generator is used as it is, a RandomState gives one a seed.
+
+    Parameters
+    ----------
+    random_state : None, int of at least 0, Generator or RandomState
+    where : str
+        Who asks.
+
+    Returns
+    -------
+    Generator
+
+    Examples
+    --------
+    >>> random_generator(0, where="LinV").integers(10, size=3)
+    array([8, 6, 5])
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    if (
+        isinstance(random_state, (int, np.integer))
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
+        return np.random.default_rng(int(random_state))
+    raise invalid(
+        where,
+        "random_state must be None, an integer of at least 0, a Generator or a RandomState",
+        repr(random_state),
+    )
+
+
+def read_array(values: Any, *, where: str, expected: str) -> NDArray[Any]:
+    """Make an array of any array-like, refusing by name what NumPy cannot read, such as rows of several lengths.
+
+    Parameters
+    ----------
+    values : array-like
+    where, expected : str
+        Who asks, and what for.
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> read_array([[1, 0], [1]], where="from_matrix", expected="S must be 2-d, queries by items")
+    Traceback (most recent call last):
+        ...
+    asymhash.errors.InvalidType: from_matrix: S must be 2-d, queries by items, got a list that NumPy cannot read (...).
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        found = f"a {type(values).__name__} that NumPy cannot read ({reason})"
+        raise invalid_type(where, expected, found) from None
+
+
 def _describe(value: object) -> str:
     """Say what came, short enough for one line."""
     text = repr(value)
@@ -193,12 +256,7 @@ def _real_matrix(X: Any, *, where: str, name: str) -> NDArray[Any]:
         raise invalid_type(where, expected, f"a sparse {type(X).__name__}", f"Use {name}.toarray().")
     if np.ma.isMaskedArray(X):
         raise invalid_type(where, expected, "a masked array", f"Use {name}.filled(value).")
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError) as error:
-        raise invalid_type(
-            where, expected, f"a {type(X).__name__} that NumPy cannot read ({error})"
-        ) from None
+    array = read_array(X, where=where, expected=expected)
     if array.ndim != 2:
         remedy = f"Reshape your data: {name}.reshape(1, -1) is one item." if array.ndim == 1 else ""
         raise invalid(where, expected, f"a {array.ndim}-d array of shape {array.shape}", remedy)

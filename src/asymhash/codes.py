@@ -13,7 +13,7 @@ from typing import Any, Literal, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from asymhash.checks import check_choice, check_integer
+from asymhash.checks import check_choice, check_integer, read_array
 from asymhash.errors import invalid, invalid_type
 from asymhash.kernels import MAX_WORDS, WORD_BITS
 
@@ -148,9 +148,9 @@ class BinaryCodes:
         where = "BinaryCodes.from_bytes"
         n_bits = _check_n_bits(n_bits, where=where)
         check_choice(order, where=where, name="order", choices=_ORDERS)
-        octets = np.asarray(packed)
         n_octets = -(-n_bits // 8)
         expected = f"packed must be a uint8 array of shape (n, {n_octets}) for {n_bits} bits"
+        octets = read_array(packed, where=where, expected=expected)
         if octets.dtype != np.uint8:
             raise invalid_type(where, expected, f"dtype {octets.dtype}")
         if octets.ndim != 2 or octets.shape[1] != n_octets:
@@ -292,7 +292,7 @@ class BinaryCodes:
         expected = "the index must be an integer, a slice, or a 1-d array of integers or booleans"
         if isinstance(which, tuple):
             raise invalid_type(where, expected, "a tuple")
-        index = np.asarray(which)
+        index = read_array(which, where=where, expected=expected)
         if index.ndim != 1:
             raise invalid(where, expected, f"an index of shape {index.shape}")
         if index.size == 0 and index.dtype.kind == "f":
@@ -373,7 +373,8 @@ def _refuse_unused_bits(unused: NDArray[Any], n_bits: int, *, where: str, remedy
 
 
 def _check_matrix(matrix: ArrayLike, *, where: str) -> NDArray[Any]:
-    array = np.asarray(matrix)
+    expected = f"matrix must be 2-d with 1 to {MAX_BITS} columns"
+    array = read_array(matrix, where=where, expected=expected)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_BITS:
-        raise invalid(where, f"matrix must be 2-d with 1 to {MAX_BITS} columns", f"shape {array.shape}")
+        raise invalid(where, expected, f"shape {array.shape}")
     return array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash import datasets
-from asymhash.checks import check_choice, check_integer, check_vectors
+from asymhash.checks import check_choice, check_integer, check_vectors, random_generator
 from asymhash.errors import invalid
 from asymhash.similarity import Similarity, neighbors
 
@@ -95,7 +95,7 @@ def paper_protocol(
     prepare = check_choice(prepare, where=where, name="prepare", choices=("paper", "none"))
     n_train = check_integer(n_train, where=where, name="n_train", low=2)
     max_queries = check_integer(max_queries, where=where, name="max_queries", low=1)
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state, where=where)
     if isinstance(source, str):
         name, vectors = source, datasets.load(source, random_state=generator).vectors
     else:
