@@ -135,7 +135,13 @@ def check_choice(value: object, *, where: str, name: str, choices: Sequence[str]
 
 
 def check_vectors(
-    X: Any, *, where: str, name: str, n_features: int | None = None, min_items: int = 1
+    X: Any,
+    *,
+    where: str,
+    name: str,
+    n_features: int | None = None,
+    min_items: int = 1,
+    first_row: int = 0,
 ) -> NDArray[Any]:
     """Check a matrix of vectors: two-dimensional, real, finite; its dtype and memory are kept.
 
@@ -151,6 +157,8 @@ def check_vectors(
         The number of features that X must have.
     min_items : int, optional
         The smallest number of items.
+    first_row : int, default 0
+        The number of the first row, for one block of many.
 
     Returns
     -------
@@ -177,7 +185,7 @@ def check_vectors(
         # The second sentence is scikit-learn's own: its estimator checks look for these words.
         remedy = f"{name} has {width} features, but {asker} is expecting {n_features} features as input."
         raise invalid(where, f"{name} must have {n_features} features", str(width), remedy)
-    _refuse_non_finite(array, where=where, name=name)
+    _refuse_non_finite(array, first_row, where=where, name=name)
     return array
 
 
@@ -283,7 +291,7 @@ def _numbers_of_objects(array: NDArray[Any], *, where: str, name: str) -> NDArra
         raise invalid_type(where, expected, f"an object array ({error})", remedy) from None
 
 
-def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
+def _refuse_non_finite(array: NDArray[Any], first_row: int, *, where: str, name: str) -> None:
     if array.dtype.kind != "f":
         return
     rows = max(1, _BLOCK_ELEMENTS // array.shape[1])
@@ -291,7 +299,7 @@ def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
         block = array[first : first + rows]
         finite = _is_finite(block)
         if not finite.all():
-            raise _non_finite(array, first, finite, where=where, name=name)
+            raise _non_finite(block, first_row + first, finite, where=where, name=name)
         if array.dtype.itemsize >= 8 and max(-block.min(initial=0.0), block.max(initial=0.0)) > _LARGEST:
             expected = f"{name} must hold numbers of at most {_LARGEST:g} in size"
             raise invalid(where, expected, f"{np.abs(block).max():g}", f"Scale {name} down.")
@@ -307,10 +315,10 @@ def _is_finite(block: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _non_finite(
-    array: NDArray[Any], first: int, finite: NDArray[np.bool_], *, where: str, name: str
+    block: NDArray[Any], first: int, finite: NDArray[np.bool_], *, where: str, name: str
 ) -> AsymhashError:
-    row, column = divmod(int(np.flatnonzero(~finite)[0]), array.shape[1])
-    kind = "NaN" if np.isnan(array[first + row, column]) else "inf"
+    row, column = divmod(int(np.flatnonzero(~finite)[0]), block.shape[1])
+    kind = "NaN" if np.isnan(block[row, column]) else "inf"
     return invalid(
         where,
         f"{name} must be finite",

@@ -26,6 +26,7 @@ __all__ = [
     "key_option",
     "method_names",
     "quiet_option",
+    "read_checked",
     "similarity_options",
 ]
 
@@ -86,6 +87,17 @@ def method_names() -> click.Choice[str]:
     from asymhash.methods import METHODS
 
     return click.Choice(list(METHODS))
+
+
+def read_checked(
+    path: Path, *, key: str | None, where: str, n_features: int | None = None, min_items: int = 1
+) -> NDArray[Any]:
+    """Read vectors and check them at once, so that an error names the file and not what is made of it later."""
+    from asymhash.checks import check_vectors
+    from asymhash.vectors import read_vectors
+
+    vectors = read_vectors(path, key=key, where=where)
+    return check_vectors(vectors, where=where, name=str(path), n_features=n_features, min_items=min_items)
 
 
 def count_similarities(given: dict[str, Any]) -> str | None:
