@@ -96,6 +96,15 @@ def test_unusual_vectors_work(row, points, n_bits):
     assert len(hasher.encode_database(points)) == 40
 
 
+@pytest.mark.parametrize("row", SUPERVISED, ids=name_of)
+def test_neighbours_of_tiny_vectors_are_those_of_larger_ones(row):
+    """Squares of such vectors are 0, and all would be similar."""
+    wanted = row.make().fit(X).model_.provenance["similarity"]
+    found = row.make().fit(X * 2.0**-700).model_.provenance["similarity"]
+    assert found["n_positives"] == wanted["n_positives"]
+    assert found["radius"] == wanted["radius"] * 2.0**-700
+
+
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_few_items(row):
     n_bits = 5 if row.at_most_n_features else 70

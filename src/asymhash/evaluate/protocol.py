@@ -12,6 +12,7 @@ from asymhash import datasets
 from asymhash.checks import check_choice, check_integer, check_vectors, random_generator
 from asymhash.errors import invalid
 from asymhash.similarity import Similarity, neighbors
+from asymhash.similarity.distances import scale_of
 
 __all__ = ["PaperProtocol", "paper_protocol"]
 
@@ -121,6 +122,7 @@ def _prepared(vectors: NDArray[Any], centre: NDArray[np.float64] | None) -> NDAr
     result = vectors.astype(np.float64)
     if centre is not None:
         result -= centre
+        result *= scale_of(result, None)  # the length does not matter, but must not underflow
         lengths = np.linalg.norm(result, axis=1, keepdims=True)
         result /= np.where(lengths > 0, lengths, 1.0)
     return result
