@@ -70,14 +70,18 @@ BAD_LENGTHS = {
     None: "n_bits must be an integer from 1 to 1024, got None of type NoneType.",
 }
 SEED = "random_state must be None, an integer of at least 0, a Generator or a RandomState, got "
+SCALE = "loss_scale must be a finite number of at least 0.001 and of at most 1000, got "
 BAD_PARAMETERS = [
     ("random_state", -1, SEED + "-1."),
     ("random_state", "a", SEED + "'a'."),
     ("random_state", True, SEED + "True."),
     ("pca", 0, "pca must be an integer of at least 1, got 0."),
     ("pca", 0.9, "pca must be an integer of at least 1, got 0.9 of type float."),
-    ("loss_scale", 0, "loss_scale must be a finite number greater than 0, got 0."),
-    ("loss_scale", np.inf, "loss_scale must be a finite number greater than 0, got inf."),
+    ("loss_scale", 0, SCALE + "0."),
+    ("loss_scale", 9e-4, SCALE + "0.0009."),
+    ("loss_scale", 1001, SCALE + "1001."),
+    ("loss_scale", 1e300, SCALE + "1e+300."),
+    ("loss_scale", np.inf, SCALE + "inf."),
     ("beta", 0.0, "beta must be a finite number greater than 0 and less than 1, got 0."),
     ("beta", 1, "beta must be a finite number greater than 0 and less than 1, got 1."),
     ("beta", np.nan, "beta must be a finite number greater than 0 and less than 1, got nan."),

@@ -132,6 +132,16 @@ def test_classes_that_are_learned_early_do_no_harm(row, loss):
     assert np.array_equal(signs > hasher.model_.threshold, y[:, None] == y)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "sqrt_logistic"])
+@pytest.mark.parametrize("row", LEARNERS, ids=name_of)
+def test_the_ends_of_the_loss_scale_work(row, loss, scale):
+    """Warnings are errors: no table overflows."""
+    hasher = row.make(18, loss=loss, loss_scale=scale).fit(X, Y)
+    assert all(np.isfinite(record.objective) for record in hasher.history_)
+    assert hasher.database_codes_.n_bits == 18
+
+
 @pytest.mark.parametrize("row", LEARNERS, ids=name_of)
 def test_queries_that_are_not_the_database(row):
     queries = vectors(15, seed=1)
