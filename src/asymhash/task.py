@@ -81,4 +81,8 @@ def _similarity(y: object, database: NDArray[Any], queries: NDArray[Any] | None,
     if target.shape[0] != len(database):
         expected = f"y must have one entry for each of the {len(database)} items of X"
         raise invalid(where, expected, str(target.shape[0]))
+    if target.shape == (n_queries, n_queries):  # as tags, items that share a neighbour would be similar
+        found = f"a {n_queries} x {n_queries} matrix, which may be a similarity or tags"
+        remedy = "Say which: give similarity.from_matrix(y), or similarity.shared_labels(y) of asymhash."
+        raise invalid(where, "y must be a Similarity, labels (1-d), tags (2-d) or None", found, remedy)
     return labels(target) if target.ndim == 1 else shared_labels(target)

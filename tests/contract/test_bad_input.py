@@ -105,6 +105,10 @@ BAD_PARAMETERS = [
     ("symmetric", 1, "symmetric must be True or False, got 1."),
 ]
 NOTHING = "y must have similar and dissimilar pairs, got"
+SQUARE = (
+    ".fit: y must be a Similarity, labels (1-d), tags (2-d) or None, got a 40 x 40 matrix, which may be a similarity "
+    "or tags. Say which: give similarity.from_matrix(y), or similarity.shared_labels(y) of asymhash."
+)
 BAD_TARGETS = {
     "no positives": (ah.similarity.from_matrix(-np.ones((40, 40))), f".fit: {NOTHING} no similar pair."),
     "all positives": (np.zeros(40, int), f".fit: {NOTHING} only similar pairs."),
@@ -117,6 +121,10 @@ BAD_TARGETS = {
         np.eye(39, dtype=int),
         ".fit: y must have one entry for each of the 40 items of X, got 39.",
     ),
+    "a dense similarity": (classes()[:, None] == classes(), SQUARE),
+    "a sparse similarity": (sp.csr_array(classes()[:, None] == classes()), SQUARE),
+    "a similarity of signs": (Y.to_dense(), SQUARE),
+    "as many tags as items": (np.eye(40, dtype=int)[::-1], SQUARE),
     "0-d": (3, ".fit: y must be a Similarity, labels (1-d), tags (2-d) or None, got a 0-d array."),
     "3-d": (
         np.ones((40, 1, 1)),
@@ -324,6 +332,15 @@ def test_matrix_codes(symmetric):
     if symmetric:
         message = "MatrixCodes.fit: similarity must be square for symmetric codes, got 40 x 6."
         refused(lambda: codes.fit(NEW), message)
+        remedy = "Leave symmetric out, for a code of each side."
+        for S, found in (
+            ([[1, -1, -1], [-1, 1, 1], [-1, -1, 1]], "S[1, 2] = +1 and S[2, 1] = -1"),
+            ([[1, -1, -1], [-1, 1, -1], [1, -1, 1]], "S[0, 2] = -1 and S[2, 0] = +1"),
+        ):
+            message = (
+                f"MatrixCodes.fit: similarity must be symmetric for symmetric codes, got {found}. {remedy}"
+            )
+            refused(lambda S=S: codes.fit(ah.similarity.from_matrix(S)), message)
     where = "MatrixCodes.encode_database: similarity must"
     for similarity in (None, X):
         name = type(similarity).__name__

@@ -171,6 +171,8 @@ def test_labels_tags_and_similarities_mean_the_same(row):
         names.astype(object),
         y.astype(object),
         np.eye(4, dtype=int)[y],
+        ah.similarity.from_matrix(y[:, None] == y),
+        ah.similarity.shared_labels(np.eye(40, dtype=int)[y]),
     ):
         assert row.make().fit(X, same).database_codes_ == wanted
 
