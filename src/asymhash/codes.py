@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, Literal, final
 
 import numpy as np
@@ -36,8 +37,8 @@ class BinaryCodes:
     Parameters
     ----------
     words : uint64 array of shape (n, ceil(n_bits / 64))
-        Bit i of a code is bit i % 64 of word i // 64; unused bits are zero. A writeable array is copied,
-        a read-only one is kept.
+        Bit i of a code is bit i % 64 of word i // 64; unused bits are zero. An array is kept where neither it nor
+        what it is a view of can be written, and copied otherwise.
     n_bits : int
         Length of each code, from 1 to 1024.
 
@@ -62,7 +63,7 @@ class BinaryCodes:
     def __post_init__(self) -> None:
         n_bits = _check_n_bits(self.n_bits, where="BinaryCodes")
         words = _check_words(self.words, n_bits)
-        if words.flags.writeable:
+        if _can_be_written(words):
             words = words.copy()
             words.flags.writeable = False
         object.__setattr__(self, "words", words)
@@ -330,6 +331,7 @@ class BinaryCodes:
     def _from_checked_bytes(cls, octets: NDArray[np.uint8], n_bits: int) -> BinaryCodes:
         padded = np.zeros((len(octets), _words_for(n_bits) * 8), dtype=np.uint8)
         padded[:, : octets.shape[1]] = octets
+        padded.flags.writeable = False  # before there is a view of it, so that nothing needs to be copied
         return cls._frozen(padded.view("<u8").astype(np.uint64, copy=False), n_bits)
 
     def _octets(self) -> NDArray[np.uint8]:
@@ -364,6 +366,18 @@ def _check_words(words: object, n_bits: int) -> NDArray[np.uint64]:
     words = np.ascontiguousarray(np.asarray(words))
     _refuse_unused_bits(words[:, -1] & ~_last_word_mask(n_bits), n_bits, where=where)
     return words
+
+
+def _can_be_written(array: NDArray[Any]) -> bool:
+    """Tell whether somebody can write to the array's memory, through it or through what it is a view of."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    if isinstance(owner, mmap):
+        return not memoryview(owner).readonly
+    return not (owner is None or isinstance(owner, bytes))  # of anything else nobody knows
 
 
 def _refuse_unused_bits(unused: NDArray[Any], n_bits: int, *, where: str, remedy: str = "") -> None:
