@@ -29,7 +29,13 @@ from numpy.typing import NDArray
 
 from asymhash.errors import DamagedFile, InvalidArgument, InvalidType, UnsupportedVersion, invalid
 
-__all__ = ["FORMAT_VERSION", "load_artifact", "open_atomically", "refuse_special_file", "save_artifact"]
+__all__ = [
+    "FORMAT_VERSION",
+    "load_artifact",
+    "open_atomically",
+    "refuse_special_file",
+    "save_artifact",
+]
 
 FORMAT_VERSION = 1
 

@@ -149,9 +149,9 @@ def test_queries_that_are_not_the_database(row):
     hasher = row.make().fit(X, similarity, queries=queries)
     assert len(hasher.database_codes_) == 40
     assert hasher.encode_queries(queries).n_bits == 3
-    assert hasher.model_.provenance["similarity"]["shape"] == [15, 40]
+    assert hasher.model_.provenance["similarity"]["shape"] == (15, 40)
     default = row.make().fit(X, queries=queries).model_.provenance["similarity"]
-    assert (default["shape"], default["average"]) == ([15, 40], 2)
+    assert (default["shape"], default["average"]) == ((15, 40), 2)
     if row.free:
         assert len(hasher.model_.query_codes) == 15
         new = ah.similarity.neighbors(queries, vectors(7, seed=2), radius=similarity.radius)

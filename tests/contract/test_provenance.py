@@ -1,9 +1,16 @@
 """What a model tells of how it was made."""
 
+import copy
+import json
+import pickle
+import re
+
 import numpy as np
 import pytest
 
 import asymhash as ah
+from asymhash.errors import InvalidArgument, InvalidType
+from asymhash.linear_map import LinearMap
 
 from .tables import FAST, ROWS, classes, name_of, vectors
 
@@ -40,3 +47,91 @@ def test_what_json_cannot_hold_is_recorded_by_its_type():
     for name, seed in seeds.items():
         made = ah.LSH(2, random_state=seed).fit(X).model_.provenance["parameters"]
         assert made["random_state"] == repr(name)
+
+
+CHANGES = {
+    "update": lambda made: made.update(seed=1),
+    "set": lambda made: made.__setitem__("seed", 1),
+    "delete": lambda made: made.__delitem__("versions"),
+    "pop": lambda made: made.pop("versions"),
+    "popitem": lambda made: made.popitem(),
+    "clear": lambda made: made.clear(),
+    "setdefault": lambda made: made.setdefault("seed", 1),
+    "ior": lambda made: made.__ior__({"seed": 1}),
+    "deep": lambda made: made["parameters"].update(n_bits=7),
+    "deeper": lambda made: made["similarity"]["shape"].__setitem__(0, 7),
+}
+
+
+@pytest.mark.parametrize("loaded", [False, True], ids=["fitted", "loaded"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_provenance_cannot_be_changed(change, loaded, tmp_path):
+    model = ah.LinLin(2, random_state=0, **FAST).fit(X, Y).model_
+    before = bytes_of(model, tmp_path / "model")
+    if loaded:
+        model = ah.load(tmp_path / "model")
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        CHANGES[change](model.provenance)
+    if change != "deeper":
+        message = "metadata: it must stay as it is, got a change. Change a copy: dict(metadata)."
+        assert str(caught.value) == message
+    assert bytes_of(model, tmp_path / "again") == before
+
+
+def test_provenance_is_a_copy_that_json_and_pickle_take(tmp_path):
+    given = {"parameters": {"list": [1, {"a": None}]}}
+    model = ah.Model(method="LSH", n_bits=3, provenance=given)
+    given["parameters"]["list"][1]["a"] = 2
+    wanted = {"parameters": {"list": [1, {"a": None}]}}
+    assert json.loads(json.dumps(model.provenance)) == wanted
+    before = bytes_of(model, tmp_path / "model")
+    loaded = ah.load(tmp_path / "model")
+    assert loaded.provenance == model.provenance
+    for other in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model)), loaded):
+        assert bytes_of(other, tmp_path / "other") == before
+        with pytest.raises(InvalidType):
+            other.provenance["parameters"].clear()
+    free = dict(model.provenance)
+    free["more"] = 1
+    assert "more" not in model.provenance
+
+
+MAP, OTHER = (LinearMap(np.ones((8, d)), np.zeros(8)) for d in (5, 4))
+CODES = ah.BinaryCodes.from_bools(np.ones((2, 8), dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("parts", "error", "message"),
+    [
+        ({"query_map": MAP}, InvalidArgument, "query_map must have the 3 bits of the model, got 8."),
+        ({"database_map": MAP}, InvalidArgument, "database_map must have the 3 bits of the model, got 8."),
+        (
+            {"database_codes": CODES},
+            InvalidArgument,
+            "database_codes must have the 3 bits of the model, got 8.",
+        ),
+        ({"query_codes": CODES}, InvalidArgument, "query_codes must have the 3 bits of the model, got 8."),
+        (
+            {"n_bits": 8, "query_map": MAP, "database_map": OTHER},
+            InvalidArgument,
+            "database_map must have the 5 features of query_map, got 4.",
+        ),
+        (
+            {"query_map": np.ones((3, 5))},
+            InvalidType,
+            "query_map must be a LinearMap, a KernelMap or None, got a ndarray.",
+        ),
+        (
+            {"query_codes": np.ones((2, 3))},
+            InvalidType,
+            "query_codes must be BinaryCodes or None, got a ndarray.",
+        ),
+        ({"provenance": None}, InvalidType, "provenance must be a mapping, got a NoneType."),
+        ({"n_bits": 0}, InvalidArgument, "n_bits must be an integer from 1 to 1024, got 0."),
+    ],
+)
+def test_parts_that_are_not_of_one_model_are_refused(parts, error, message):
+    with pytest.raises(error, match=f"^Model: {re.escape(message)}$"):
+        ah.Model(**{"method": "LSH", "n_bits": 3, **parts})
+    fitting = ah.Model(method="LSH", n_bits=8, query_map=MAP, database_map=MAP, query_codes=CODES)
+    assert fitting.encode_queries(X).n_bits == 8
