@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -344,6 +349,64 @@ def test_symbolic_link_is_followed_and_permissions_are_the_usual(saved: Path, tm
     plain = tmp_path / "plain"
     plain.touch()
     assert stat.S_IMODE(saved.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+def pipe(folder: Path) -> tuple[Path, str]:
+    os.mkfifo(folder / "pipe")
+    return folder / "pipe", "a named pipe"
+
+
+def listener(folder: Path) -> tuple[Path, str]:
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX) as server:  # a name is at most 107 bytes
+        server.bind("socket")
+    return folder / "socket", "a socket"
+
+
+def link_to_pipe(folder: Path) -> tuple[Path, str]:
+    (folder / "link").symlink_to(pipe(folder)[0])
+    return folder / "link", "a named pipe"
+
+
+@pytest.mark.parametrize("make", [pipe, listener, link_to_pipe])
+def test_special_files_are_not_replaced(tmp_path: Path, make: Callable[[Path], tuple[Path, str]]) -> None:
+    path, kind = make(tmp_path)
+    before, mode = sorted(tmp_path.iterdir()), path.stat().st_mode
+    message = (
+        f"{path}: expected a regular file or a new one, got {path}, which is {kind}. Choose another name."
+    )
+    with pytest.raises(InvalidArgument, match=f"^{re.escape(message)}$"):
+        save_artifact(path, kind="model", arrays={}, metadata={})
+    assert (sorted(tmp_path.iterdir()), path.stat().st_mode) == (before, mode)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"), [(stat.S_IFCHR, "a character device"), (stat.S_IFBLK, "a block device")]
+)
+def test_devices_are_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, kind: str
+) -> None:
+    """No test touches a real device: a file is said to be one."""
+    path = tmp_path / "device"
+    path.write_bytes(b"as it was")
+    as_it_is, name = os.stat, os.fspath(path)
+
+    def device(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
+        found = as_it_is(path, *arguments, **options)
+        return os.stat_result((mode, *found[1:])) if os.fspath(path) == name else found
+
+    monkeypatch.setattr(os, "stat", device)
+    with pytest.raises(InvalidArgument, match=f"got {re.escape(name)}, which is {kind}"):
+        save_artifact(path, kind="model", arrays={}, metadata={})
+    monkeypatch.undo()
+    assert path.read_bytes() == b"as it was"
+
+
+def test_a_link_to_nothing_yet_is_followed(tmp_path: Path) -> None:
+    link = tmp_path / "link.ahm"
+    link.symlink_to(tmp_path / "new.ahm")
+    save_artifact(link, kind="model", arrays={}, metadata={"new": True})
+    assert link.is_symlink()
+    assert load_artifact(tmp_path / "new.ahm", kind="model")[1] == {"new": True}
 
 
 def test_nothing_is_unpickled() -> None:

@@ -205,9 +205,62 @@ def test_what_comes_out_can_be_written_without_changing_the_codes():
     assert codes == again
 
 
-def test_read_only_words_are_not_copied():
+def test_read_only_words_are_not_copied(tmp_path):
     codes = BinaryCodes.from_signs(random_signs(3, 64))
     assert np.shares_memory(BinaryCodes(codes.words, 64).words, codes.words)
+    for part in (codes[1:], codes[1]):
+        assert np.shares_memory(part.words, codes.words)
+    np.save(tmp_path / "words.npy", codes.words)
+    mapped = np.load(tmp_path / "words.npy", mmap_mode="r")
+    of_bytes = np.frombuffer(codes.words.tobytes(), dtype=np.uint64).reshape(3, 1)
+    for words in (mapped, mapped[1:], of_bytes):
+        assert np.shares_memory(BinaryCodes(words, 64).words, words)
+
+
+def test_words_in_a_file_that_can_be_written_are_copied(tmp_path):
+    np.save(tmp_path / "words.npy", np.array([[5], [6]], dtype=np.uint64))
+    mapped = np.load(tmp_path / "words.npy", mmap_mode="r+")
+    codes = BinaryCodes(read_only_view(mapped), 3)
+    mapped[:] = 0
+    assert codes.words.tolist() == [[5], [6]]
+
+
+def test_codes_that_are_made_here_are_copied_once():
+    """Packed words are a view of bytes: nobody can write to those either."""
+    for codes in (
+        BinaryCodes.from_signs(random_signs(3, 64)),
+        BinaryCodes.from_bytes(np.ones((3, 8), np.uint8), 64),
+    ):
+        owner = codes.words
+        while owner is not None:
+            assert not owner.flags.writeable
+            last, owner = owner, owner.base
+        assert last.nbytes == codes.words.nbytes
+
+
+def read_only_view(words):
+    view = words[:]
+    view.flags.writeable = False
+    return view
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        read_only_view,
+        lambda words: read_only_view(words)[:, :],
+        lambda words: np.frombuffer(memoryview(words).toreadonly(), dtype=np.uint64).reshape(-1, 1),
+        lambda words: np.broadcast_to(words, words.shape),
+    ],
+    ids=["view", "view of a view", "buffer", "broadcast"],
+)
+def test_a_read_only_view_of_what_can_be_written_is_copied(view):
+    words = np.array([[5], [6]], dtype=np.uint64)
+    seen = view(words)
+    assert not seen.flags.writeable
+    codes = BinaryCodes(seen, 3)
+    words[:] = 0
+    assert codes.words.tolist() == [[5], [6]]
 
 
 def test_copies_and_pickles_are_equal_and_read_only():

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
@@ -26,9 +27,15 @@ import safetensors.numpy
 import xxhash
 from numpy.typing import NDArray
 
-from asymhash.errors import DamagedFile, InvalidArgument, InvalidType, UnsupportedVersion
+from asymhash.errors import DamagedFile, InvalidArgument, InvalidType, UnsupportedVersion, invalid
 
-__all__ = ["FORMAT_VERSION", "load_artifact", "open_atomically", "save_artifact"]
+__all__ = [
+    "FORMAT_VERSION",
+    "load_artifact",
+    "open_atomically",
+    "refuse_special_file",
+    "save_artifact",
+]
 
 FORMAT_VERSION = 1
 
@@ -51,6 +58,12 @@ _DTYPES = {
     "F64": np.dtype("<f8"),
 }
 _RESTORE = "Restore it from a copy or make it again."
+_SPECIAL_FILES = (
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a character device"),
+    (stat.S_ISBLK, "a block device"),
+)
 
 
 @contextmanager
@@ -63,7 +76,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Parameters
     ----------
     path : str or path-like
-        The file to write; a symbolic link is followed, not replaced.
+        The file to write, a regular one or a new one; a symbolic link is followed, not replaced.
 
     Yields
     ------
@@ -82,6 +95,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{path}: expected a file to write, got a folder. Name a file inside it.")
+    refuse_special_file(path, where=os.fspath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     # os.open rather than tempfile: the new file gets the permissions of the user's umask, not 0600.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -95,6 +109,39 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def refuse_special_file(path: str | os.PathLike[str], *, where: str) -> None:
+    """Refuse to replace a device, a named pipe or a socket, or what a link to one leads to.
+
+    Taking its place would leave the machine without it: root may replace even /dev/null by a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where a file is to be written.
+    where : str
+        Who asks; the error begins with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> pipe = Path(tempfile.mkdtemp()) / "pipe"
+    >>> refuse_special_file(pipe, where="save")
+    >>> os.mkfifo(pipe)
+    >>> refuse_special_file(pipe, where="save")
+    Traceback (most recent call last):
+        ...
+    asymhash.errors.InvalidArgument: save: expected a regular file or a new one, got ...pipe, which is a named pipe...
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return
+    for is_special, kind in _SPECIAL_FILES:
+        if is_special(mode):
+            found = f"{os.fspath(path)}, which is {kind}"
+            raise invalid(where, "expected a regular file or a new one", found, "Choose another name.")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from asymhash.errors import AsymhashError, invalid, invalid_type
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_vectors"]
+__all__ = ["check_choice", "check_integer", "check_number", "check_vectors", "random_generator", "read_array"]
 
 # Elements looked at in one go: 1 MB of float64 stays in the cache for the second and third look.
 _BLOCK_ELEMENTS = 1 << 17
@@ -135,7 +135,13 @@ def check_choice(value: object, *, where: str, name: str, choices: Sequence[str]
 
 
 def check_vectors(
-    X: Any, *, where: str, name: str, n_features: int | None = None, min_items: int = 1
+    X: Any,
+    *,
+    where: str,
+    name: str,
+    n_features: int | None = None,
+    min_items: int = 1,
+    first_row: int = 0,
 ) -> NDArray[Any]:
     """Check a matrix of vectors: two-dimensional, real, finite; its dtype and memory are kept.
 
@@ -151,6 +157,8 @@ def check_vectors(
         The number of features that X must have.
     min_items : int, optional
         The smallest number of items.
+    first_row : int, default 0
+        The number of the first row, for one block of many.
 
     Returns
     -------
@@ -177,8 +185,71 @@ def check_vectors(
         # The second sentence is scikit-learn's own: its estimator checks look for these words.
         remedy = f"{name} has {width} features, but {asker} is expecting {n_features} features as input."
         raise invalid(where, f"{name} must have {n_features} features", str(width), remedy)
-    _refuse_non_finite(array, where=where, name=name)
+    _refuse_non_finite(array, first_row, where=where, name=name)
     return array
+
+
+def random_generator(random_state: object, *, where: str) -> np.random.Generator:
+    """Make the generator of a seed or of None; a Generator is used as it is, a RandomState gives one a seed.
+
+    Parameters
+    ----------
+    random_state : None, int of at least 0, Generator or RandomState
+    where : str
+        Who asks.
+
+    Returns
+    -------
+    Generator
+
+    Examples
+    --------
+    >>> random_generator(0, where="LinV").integers(10, size=3)
+    array([8, 6, 5])
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return np.random.default_rng(random_state)
+    if (
+        isinstance(random_state, (int, np.integer))
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
+        return np.random.default_rng(int(random_state))
+    raise invalid(
+        where,
+        "random_state must be None, an integer of at least 0, a Generator or a RandomState",
+        repr(random_state),
+    )
+
+
+def read_array(values: Any, *, where: str, expected: str) -> NDArray[Any]:
+    """Make an array of any array-like, refusing by name what NumPy cannot read, such as rows of several lengths.
+
+    Parameters
+    ----------
+    values : array-like
+    where, expected : str
+        Who asks, and what for.
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> read_array([[1, 0], [1]], where="from_matrix", expected="S must be 2-d, queries by items")
+    Traceback (most recent call last):
+        ...
+    asymhash.errors.InvalidType: from_matrix: S must be 2-d, queries by items, got a list that NumPy cannot read (...).
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        found = f"a {type(values).__name__} that NumPy cannot read ({reason})"
+        raise invalid_type(where, expected, found) from None
 
 
 def _describe(value: object) -> str:
@@ -193,12 +264,7 @@ def _real_matrix(X: Any, *, where: str, name: str) -> NDArray[Any]:
         raise invalid_type(where, expected, f"a sparse {type(X).__name__}", f"Use {name}.toarray().")
     if np.ma.isMaskedArray(X):
         raise invalid_type(where, expected, "a masked array", f"Use {name}.filled(value).")
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError) as error:
-        raise invalid_type(
-            where, expected, f"a {type(X).__name__} that NumPy cannot read ({error})"
-        ) from None
+    array = read_array(X, where=where, expected=expected)
     if array.ndim != 2:
         remedy = f"Reshape your data: {name}.reshape(1, -1) is one item." if array.ndim == 1 else ""
         raise invalid(where, expected, f"a {array.ndim}-d array of shape {array.shape}", remedy)
@@ -225,7 +291,7 @@ def _numbers_of_objects(array: NDArray[Any], *, where: str, name: str) -> NDArra
         raise invalid_type(where, expected, f"an object array ({error})", remedy) from None
 
 
-def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
+def _refuse_non_finite(array: NDArray[Any], first_row: int, *, where: str, name: str) -> None:
     if array.dtype.kind != "f":
         return
     rows = max(1, _BLOCK_ELEMENTS // array.shape[1])
@@ -233,7 +299,7 @@ def _refuse_non_finite(array: NDArray[Any], *, where: str, name: str) -> None:
         block = array[first : first + rows]
         finite = _is_finite(block)
         if not finite.all():
-            raise _non_finite(array, first, finite, where=where, name=name)
+            raise _non_finite(block, first_row + first, finite, where=where, name=name)
         if array.dtype.itemsize >= 8 and max(-block.min(initial=0.0), block.max(initial=0.0)) > _LARGEST:
             expected = f"{name} must hold numbers of at most {_LARGEST:g} in size"
             raise invalid(where, expected, f"{np.abs(block).max():g}", f"Scale {name} down.")
@@ -249,10 +315,10 @@ def _is_finite(block: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _non_finite(
-    array: NDArray[Any], first: int, finite: NDArray[np.bool_], *, where: str, name: str
+    block: NDArray[Any], first: int, finite: NDArray[np.bool_], *, where: str, name: str
 ) -> AsymhashError:
-    row, column = divmod(int(np.flatnonzero(~finite)[0]), array.shape[1])
-    kind = "NaN" if np.isnan(array[first + row, column]) else "inf"
+    row, column = divmod(int(np.flatnonzero(~finite)[0]), block.shape[1])
+    kind = "NaN" if np.isnan(block[row, column]) else "inf"
     return invalid(
         where,
         f"{name} must be finite",

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from asymhash.checks import check_choice, check_integer
+from asymhash.checks import check_choice, check_integer, read_array
 from asymhash.errors import invalid, invalid_type
 from asymhash.kernels import MAX_WORDS, WORD_BITS
 
@@ -36,8 +37,8 @@ class BinaryCodes:
     Parameters
     ----------
     words : uint64 array of shape (n, ceil(n_bits / 64))
-        Bit i of a code is bit i % 64 of word i // 64; unused bits are zero. A writeable array is copied,
-        a read-only one is kept.
+        Bit i of a code is bit i % 64 of word i // 64; unused bits are zero. An array is kept where neither it nor
+        what it is a view of can be written, and copied otherwise.
     n_bits : int
         Length of each code, from 1 to 1024.
 
@@ -62,7 +63,7 @@ class BinaryCodes:
     def __post_init__(self) -> None:
         n_bits = _check_n_bits(self.n_bits, where="BinaryCodes")
         words = _check_words(self.words, n_bits)
-        if words.flags.writeable:
+        if _can_be_written(words):
             words = words.copy()
             words.flags.writeable = False
         object.__setattr__(self, "words", words)
@@ -148,9 +149,9 @@ class BinaryCodes:
         where = "BinaryCodes.from_bytes"
         n_bits = _check_n_bits(n_bits, where=where)
         check_choice(order, where=where, name="order", choices=_ORDERS)
-        octets = np.asarray(packed)
         n_octets = -(-n_bits // 8)
         expected = f"packed must be a uint8 array of shape (n, {n_octets}) for {n_bits} bits"
+        octets = read_array(packed, where=where, expected=expected)
         if octets.dtype != np.uint8:
             raise invalid_type(where, expected, f"dtype {octets.dtype}")
         if octets.ndim != 2 or octets.shape[1] != n_octets:
@@ -292,7 +293,7 @@ class BinaryCodes:
         expected = "the index must be an integer, a slice, or a 1-d array of integers or booleans"
         if isinstance(which, tuple):
             raise invalid_type(where, expected, "a tuple")
-        index = np.asarray(which)
+        index = read_array(which, where=where, expected=expected)
         if index.ndim != 1:
             raise invalid(where, expected, f"an index of shape {index.shape}")
         if index.size == 0 and index.dtype.kind == "f":
@@ -330,6 +331,7 @@ class BinaryCodes:
     def _from_checked_bytes(cls, octets: NDArray[np.uint8], n_bits: int) -> BinaryCodes:
         padded = np.zeros((len(octets), _words_for(n_bits) * 8), dtype=np.uint8)
         padded[:, : octets.shape[1]] = octets
+        padded.flags.writeable = False  # before there is a view of it, so that nothing needs to be copied
         return cls._frozen(padded.view("<u8").astype(np.uint64, copy=False), n_bits)
 
     def _octets(self) -> NDArray[np.uint8]:
@@ -366,6 +368,18 @@ def _check_words(words: object, n_bits: int) -> NDArray[np.uint64]:
     return words
 
 
+def _can_be_written(array: NDArray[Any]) -> bool:
+    """Tell whether somebody can write to the array's memory, through it or through what it is a view of."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return True
+        owner = owner.base
+    if isinstance(owner, mmap):
+        return not memoryview(owner).readonly
+    return not (owner is None or isinstance(owner, bytes))  # of anything else nobody knows
+
+
 def _refuse_unused_bits(unused: NDArray[Any], n_bits: int, *, where: str, remedy: str = "") -> None:
     if unused.any():
         item = int(np.flatnonzero(unused)[0])
@@ -373,7 +387,8 @@ def _refuse_unused_bits(unused: NDArray[Any], n_bits: int, *, where: str, remedy
 
 
 def _check_matrix(matrix: ArrayLike, *, where: str) -> NDArray[Any]:
-    array = np.asarray(matrix)
+    expected = f"matrix must be 2-d with 1 to {MAX_BITS} columns"
+    array = read_array(matrix, where=where, expected=expected)
     if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_BITS:
-        raise invalid(where, f"matrix must be 2-d with 1 to {MAX_BITS} columns", f"shape {array.shape}")
+        raise invalid(where, expected, f"shape {array.shape}")
     return array

@@ -203,10 +203,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NestedModels
 
 def provenance_of(estimator: BaseEstimator, similarity: Similarity | None = None) -> dict[str, Any]:
     """Tell how a model was made, in JSON values; no time stamps, so that equal fits give equal files."""
-    parameters = {
-        name: value if isinstance(value, (bool, int, float, str, type(None))) else repr(type(value).__name__)
-        for name, value in estimator.get_params().items()
-    }
+    parameters = {name: _json_value(value) for name, value in estimator.get_params().items()}
     made: dict[str, Any] = {
         "parameters": parameters,
         "versions": dict(_versions()),
@@ -215,6 +212,13 @@ def provenance_of(estimator: BaseEstimator, similarity: Similarity | None = None
         size = {"shape": list(similarity.shape), "n_positives": similarity.n_positives}
         made["similarity"] = {**size, **similarity.origin}
     return made
+
+
+def _json_value(value: Any) -> Any:
+    """Write a parameter as JSON can hold it: NumPy's numbers as Python's, equal ones alike; of others the type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if isinstance(value, (bool, int, float, str, type(None))) else repr(type(value).__name__)
 
 
 @lru_cache(maxsize=1)

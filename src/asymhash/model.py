@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from asymhash.errors import (
     invalid_type,
 )
 from asymhash.kernel_map import KernelMap
+from asymhash.metadata import frozen_metadata
 from asymhash.objective import LOSSES, fit_free_codes, scaled
 from asymhash.similarity import Similarity
 
@@ -65,7 +66,7 @@ class Model:
     objective : Objective or None
         None for methods that minimise something else.
     provenance : mapping
-        Method parameters, similarity, versions; JSON values.
+        Method parameters, similarity, versions; JSON values. Kept as a read-only copy.
 
     Examples
     --------
@@ -84,6 +85,11 @@ class Model:
     query_codes: BinaryCodes | None = None
     objective: Objective | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_integer(self.n_bits, where="Model", name="n_bits", low=1, high=MAX_BITS)
+        _check_parts(self)
+        object.__setattr__(self, "provenance", frozen_metadata(self.provenance))
 
     @property
     def threshold(self) -> float | None:
@@ -224,10 +230,6 @@ class Model:
                 f"{os.fspath(path)}: {error} Restore it from a copy or make it again."
             ) from error
 
-    def replace(self, **changes: Any) -> Model:
-        """Return a copy with some parts changed."""
-        return replace(self, **changes)
-
     def __repr__(self) -> str:
         features = "" if self.n_features is None else f", {self.n_features} features"
         stored = "no" if self.database_codes is None else str(len(self.database_codes))
@@ -279,6 +281,30 @@ class Model:
             )
             parts.append(BinaryCodes.from_signs(signs))
         return BinaryCodes.concatenate(parts)
+
+
+def _check_parts(model: Model) -> None:
+    """Refuse parts that are not of one model."""
+    for name, kind, words in (
+        ("query_map", Encoder, "a LinearMap, a KernelMap"),
+        ("database_map", Encoder, "a LinearMap, a KernelMap"),
+        ("database_codes", BinaryCodes, "BinaryCodes"),
+        ("query_codes", BinaryCodes, "BinaryCodes"),
+    ):
+        part = getattr(model, name)
+        if part is None:
+            continue
+        if not isinstance(part, kind):
+            raise invalid_type("Model", f"{name} must be {words} or None", f"a {type(part).__name__}")
+        if part.n_bits != model.n_bits:
+            expected = f"{name} must have the {model.n_bits} bits of the model"
+            raise invalid("Model", expected, str(part.n_bits))
+    maps = model.query_map, model.database_map
+    if maps[0] is not None and maps[1] is not None and maps[0].n_features != maps[1].n_features:
+        expected = f"database_map must have the {maps[0].n_features} features of query_map"
+        raise invalid("Model", expected, str(maps[1].n_features))
+    if not isinstance(model.provenance, Mapping):
+        raise invalid_type("Model", "provenance must be a mapping", f"a {type(model.provenance).__name__}")
 
 
 def _model_of_parts(arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Model:

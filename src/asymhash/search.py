@@ -13,11 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash import kernels
-from asymhash.checks import check_integer
+from asymhash.checks import check_integer, read_array
 from asymhash.codes import BinaryCodes
 from asymhash.errors import invalid, invalid_type
 
-__all__ = ["NearbyCodes", "NearestCodes", "codes_within", "count_distances", "nearest_codes"]
+__all__ = [
+    "NearbyCodes",
+    "NearestCodes",
+    "check_code_pair",
+    "codes_within",
+    "count_distances",
+    "nearest_codes",
+]
 
 
 @final
@@ -120,7 +127,7 @@ def nearest_codes(
     array([[ 2, -1]])
     """
     where = "nearest_codes"
-    _check_codes(queries, database, where=where)
+    check_code_pair(queries, database, where=where)
     bitmap = _bitmap(allowed, len(database), where=where)
     distances, ids = kernels.nearest_items(
         queries.words, database.words, k, allowed=bitmap, n_threads=n_threads, where=where
@@ -163,7 +170,7 @@ def codes_within(
     (array([0, 2, 5]), array([0, 1, 1, 0, 2]))
     """
     where = "codes_within"
-    _check_codes(queries, database, where=where)
+    check_code_pair(queries, database, where=where)
     bitmap = _bitmap(allowed, len(database), where=where)
     found = kernels.items_within(
         queries.words, database.words, radius, allowed=bitmap, n_threads=n_threads, where=where
@@ -202,7 +209,7 @@ def count_distances(
     array([[1, 2, 3]])
     """
     where = "count_distances"
-    _check_codes(queries, database, where=where)
+    check_code_pair(queries, database, where=where)
     bitmap = _bitmap(allowed, len(database), where=where)
     return kernels.distance_counts(
         queries.words, database.words, database.n_bits, allowed=bitmap, n_threads=n_threads, where=where
@@ -214,8 +221,21 @@ def _freeze(*arrays: NDArray[np.generic]) -> None:
         array.flags.writeable = False
 
 
-def _check_codes(queries: object, database: object, *, where: str) -> None:
-    for name, codes in (("queries", queries), ("database", database)):
+def check_code_pair(
+    queries: object, database: object, *, where: str, names: tuple[str, str] = ("queries", "database")
+) -> None:
+    """Refuse what is no pair of codes of one length.
+
+    Parameters
+    ----------
+    queries, database : object
+        What should be BinaryCodes.
+    where : str
+        Who asks.
+    names : tuple of str
+        What the two arguments are called there.
+    """
+    for name, codes in zip(names, (queries, database), strict=True):
         if not isinstance(codes, BinaryCodes):
             remedy = "BinaryCodes.from_signs, from_bools and from_bytes make them."
             raise invalid_type(where, f"{name} must be BinaryCodes", f"a {type(codes).__name__}", remedy)
@@ -223,7 +243,7 @@ def _check_codes(queries: object, database: object, *, where: str) -> None:
     if queries.n_bits != database.n_bits:
         raise invalid(
             where,
-            "queries and database must have the same number of bits",
+            f"{names[0]} and {names[1]} must have the same number of bits",
             f"{queries.n_bits} and {database.n_bits}",
             "Encode both with the same model.",
         )
@@ -233,8 +253,8 @@ def _bitmap(allowed: ArrayLike | None, n_items: int, *, where: str) -> NDArray[n
     """Pack a filter as the kernels want it."""
     if allowed is None:
         return None
-    mask = np.asarray(allowed)
     expected = f"allowed must be a bool array of shape ({n_items},), one for each item of the database"
+    mask = read_array(allowed, where=where, expected=expected)
     if mask.dtype != np.bool_ and not (mask.size == 0 and n_items == 0):
         remedy = "From ids: allowed = np.zeros(len(database), bool); allowed[ids] = True."
         raise invalid_type(where, expected, f"dtype {mask.dtype}", remedy)

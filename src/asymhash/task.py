@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from asymhash.checks import check_vectors
+from asymhash.checks import check_vectors, random_generator, read_array
 from asymhash.errors import invalid, invalid_type
 from asymhash.similarity import Similarity, labels, neighbors, shared_labels
 
@@ -57,25 +56,6 @@ def check_learnable(similarity: Similarity, *, where: str, name: str = "y") -> N
         raise invalid(where, expected, "only similar pairs", "Narrow the radius or check the labels.")
 
 
-def random_generator(random_state: object, *, where: str) -> np.random.Generator:
-    """Make the generator of a seed, of None, or made from scikit-learn's RandomState; a Generator is used as it is."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state)
-    if (
-        isinstance(random_state, (int, np.integer))
-        and not isinstance(random_state, bool)
-        and random_state >= 0
-    ):
-        return np.random.default_rng(int(random_state))
-    raise invalid(
-        where,
-        "random_state must be None, an integer of at least 0, a Generator or a RandomState",
-        repr(random_state),
-    )
-
-
 def _similarity(y: object, database: NDArray[Any], queries: NDArray[Any] | None, where: str) -> Similarity:
     n_queries = len(database) if queries is None else len(queries)
     if y is None:
@@ -95,14 +75,14 @@ def _similarity(y: object, database: NDArray[Any], queries: NDArray[Any] | None,
         remedy = "Make one by asymhash.similarity.labels(y_queries, y_database) or shared_labels."
         raise invalid_type(where, expected, f"a {type(y).__name__}", remedy)
     expected = "y must be a Similarity, labels (1-d), tags (2-d) or None"
-    try:
-        target: Any = y if sp.issparse(y) else np.asarray(y)
-    except ValueError as error:
-        found = f"a {type(y).__name__} that NumPy cannot read ({error})"
-        raise invalid_type(where, expected, found) from None
+    target: Any = y if sp.issparse(y) else read_array(y, where=where, expected=expected)
     if target.ndim not in (1, 2):
         raise invalid(where, expected, f"a {target.ndim}-d array")
     if target.shape[0] != len(database):
         expected = f"y must have one entry for each of the {len(database)} items of X"
         raise invalid(where, expected, str(target.shape[0]))
+    if target.shape == (n_queries, n_queries):  # as tags, items that share a neighbour would be similar
+        found = f"a {n_queries} x {n_queries} matrix, which may be a similarity or tags"
+        remedy = "Say which: give similarity.from_matrix(y), or similarity.shared_labels(y) of asymhash."
+        raise invalid(where, "y must be a Similarity, labels (1-d), tags (2-d) or None", found, remedy)
     return labels(target) if target.ndim == 1 else shared_labels(target)

@@ -143,8 +143,77 @@ def test_bad_vectors_are_named(run, folder: Path) -> None:
     np.save(folder / "vectors.npy", vectors)
     result = run("fit", folder / "vectors.npy", "--output", folder / "m.ahm")
     assert result.code == 2
-    assert "must be finite, got NaN in row 7, column 2." in result.stderr
+    message = f"{folder / 'vectors.npy'} must be finite, got NaN in row 7, column 2. Remove or fill such rows first.\n"
+    assert result.stderr == f"Error: fit: {message}"
     assert not (folder / "m.ahm").exists()
+    result = run("evaluate", folder / "vectors.npy", "--train-items", 60)
+    assert (result.code, result.stderr) == (2, f"Error: evaluate: {message}")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.zeros((0, 6)), "must have at least {items}, got 0 (n_samples = 0)."),
+        (
+            np.zeros((4, 0)),
+            "must have features, got 0 feature(s) (shape=(4, 0)) while a minimum of 1 is required.",
+        ),
+        (
+            np.full((4, 6), 1e200),
+            "must hold numbers of at most 1e+100 in size, got 1e+200. Scale {name} down.",
+        ),
+        (
+            np.full((4, 6), np.inf),
+            "must be finite, got inf in row 0, column 0. Remove or fill such rows first.",
+        ),
+    ],
+    ids=["no items", "no features", "too large", "inf"],
+)
+def test_the_file_of_bad_vectors_is_named(
+    run, folder: Path, model: Path, wrong, message, monkeypatch
+) -> None:
+    monkeypatch.chdir(folder)
+    np.save("wrong.npy", wrong)
+    calls = {
+        "fit": "fit wrong.npy --output new.ahm",
+        "--queries": "fit vectors.npy --queries wrong.npy --output new.ahm",
+        "--database": f"evaluate --model {model} --queries queries.npy --database wrong.npy",
+        "evaluate": "evaluate wrong.npy --train-items 2",
+    }
+    for where, call in calls.items():
+        result = run(*call.split())
+        expected = message.format(name="wrong.npy", items="2 items" if where == "fit" else "1 item")
+        assert (result.code, result.stderr) == (2, f"Error: {where}: wrong.npy {expected}\n")
+        assert not Path("new.ahm").exists()
+
+
+def test_queries_of_another_width_are_named(run, folder: Path, model: Path, monkeypatch) -> None:
+    monkeypatch.chdir(folder)
+    np.save("narrow.npy", np.zeros((4, 5)))
+    calls = [
+        "fit vectors.npy --queries narrow.npy --output new.ahm",
+        f"evaluate --model {model} --queries narrow.npy --database vectors.npy",
+    ]
+    for call in calls:
+        result = run(*call.split())
+        assert result.code == 2
+        assert "--queries: narrow.npy must have 6 features, got 5." in result.stderr
+
+
+def test_encoding_names_the_row_of_the_file(run, folder: Path, model: Path, monkeypatch) -> None:
+    """The row is that of the file, in whatever block it was found."""
+    monkeypatch.chdir(folder)
+    vectors = np.load("vectors.npy")
+    vectors[37, 2] = np.nan
+    np.save("vectors.npy", vectors)
+    for values in (1 << 22, 60, 1):
+        monkeypatch.setattr(importlib.import_module("asymhash.cli.encode"), "_BLOCK_VALUES", values)
+        result = run("encode", model, "vectors.npy", "--side", "query", "--output", "c.npy")
+        assert result.code == 2
+        assert result.stderr.startswith(
+            "Error: encode: vectors.npy must be finite, got NaN in row 37, column 2."
+        )
+        assert not Path("c.npy").exists()
 
 
 def test_wrong_dimension_leaves_no_output(run, folder: Path, model: Path) -> None:

@@ -70,14 +70,18 @@ BAD_LENGTHS = {
     None: "n_bits must be an integer from 1 to 1024, got None of type NoneType.",
 }
 SEED = "random_state must be None, an integer of at least 0, a Generator or a RandomState, got "
+SCALE = "loss_scale must be a finite number of at least 0.001 and of at most 1000, got "
 BAD_PARAMETERS = [
     ("random_state", -1, SEED + "-1."),
     ("random_state", "a", SEED + "'a'."),
     ("random_state", True, SEED + "True."),
     ("pca", 0, "pca must be an integer of at least 1, got 0."),
     ("pca", 0.9, "pca must be an integer of at least 1, got 0.9 of type float."),
-    ("loss_scale", 0, "loss_scale must be a finite number greater than 0, got 0."),
-    ("loss_scale", np.inf, "loss_scale must be a finite number greater than 0, got inf."),
+    ("loss_scale", 0, SCALE + "0."),
+    ("loss_scale", 9e-4, SCALE + "0.0009."),
+    ("loss_scale", 1001, SCALE + "1001."),
+    ("loss_scale", 1e300, SCALE + "1e+300."),
+    ("loss_scale", np.inf, SCALE + "inf."),
     ("beta", 0.0, "beta must be a finite number greater than 0 and less than 1, got 0."),
     ("beta", 1, "beta must be a finite number greater than 0 and less than 1, got 1."),
     ("beta", np.nan, "beta must be a finite number greater than 0 and less than 1, got nan."),
@@ -102,6 +106,10 @@ BAD_PARAMETERS = [
     ("symmetric", 1, "symmetric must be True or False, got 1."),
 ]
 NOTHING = "y must have similar and dissimilar pairs, got"
+SQUARE = (
+    ".fit: y must be a Similarity, labels (1-d), tags (2-d) or None, got a 40 x 40 matrix, which may be a similarity "
+    "or tags. Say which: give similarity.from_matrix(y), or similarity.shared_labels(y) of asymhash."
+)
 BAD_TARGETS = {
     "no positives": (ah.similarity.from_matrix(-np.ones((40, 40))), f".fit: {NOTHING} no similar pair."),
     "all positives": (np.zeros(40, int), f".fit: {NOTHING} only similar pairs."),
@@ -114,6 +122,10 @@ BAD_TARGETS = {
         np.eye(39, dtype=int),
         ".fit: y must have one entry for each of the 40 items of X, got 39.",
     ),
+    "a dense similarity": (classes()[:, None] == classes(), SQUARE),
+    "a sparse similarity": (sp.csr_array(classes()[:, None] == classes()), SQUARE),
+    "a similarity of signs": (Y.to_dense(), SQUARE),
+    "as many tags as items": (np.eye(40, dtype=int)[::-1], SQUARE),
     "0-d": (3, ".fit: y must be a Similarity, labels (1-d), tags (2-d) or None, got a 0-d array."),
     "3-d": (
         np.ones((40, 1, 1)),
@@ -321,6 +333,15 @@ def test_matrix_codes(symmetric):
     if symmetric:
         message = "MatrixCodes.fit: similarity must be square for symmetric codes, got 40 x 6."
         refused(lambda: codes.fit(NEW), message)
+        remedy = "Leave symmetric out, for a code of each side."
+        for S, found in (
+            ([[1, -1, -1], [-1, 1, 1], [-1, -1, 1]], "S[1, 2] = +1 and S[2, 1] = -1"),
+            ([[1, -1, -1], [-1, 1, -1], [1, -1, 1]], "S[0, 2] = -1 and S[2, 0] = +1"),
+        ):
+            message = (
+                f"MatrixCodes.fit: similarity must be symmetric for symmetric codes, got {found}. {remedy}"
+            )
+            refused(lambda S=S: codes.fit(ah.similarity.from_matrix(S)), message)
     where = "MatrixCodes.encode_database: similarity must"
     for similarity in (None, X):
         name = type(similarity).__name__

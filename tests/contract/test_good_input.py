@@ -96,6 +96,15 @@ def test_unusual_vectors_work(row, points, n_bits):
     assert len(hasher.encode_database(points)) == 40
 
 
+@pytest.mark.parametrize("row", SUPERVISED, ids=name_of)
+def test_neighbours_of_tiny_vectors_are_those_of_larger_ones(row):
+    """Squares of such vectors are 0, and all would be similar."""
+    wanted = row.make().fit(X).model_.provenance["similarity"]
+    found = row.make().fit(X * 2.0**-700).model_.provenance["similarity"]
+    assert found["n_positives"] == wanted["n_positives"]
+    assert found["radius"] == wanted["radius"] * 2.0**-700
+
+
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_few_items(row):
     n_bits = 5 if row.at_most_n_features else 70
@@ -123,6 +132,16 @@ def test_classes_that_are_learned_early_do_no_harm(row, loss):
     assert np.array_equal(signs > hasher.model_.threshold, y[:, None] == y)
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "sqrt_logistic"])
+@pytest.mark.parametrize("row", LEARNERS, ids=name_of)
+def test_the_ends_of_the_loss_scale_work(row, loss, scale):
+    """Warnings are errors: no table overflows."""
+    hasher = row.make(18, loss=loss, loss_scale=scale).fit(X, Y)
+    assert all(np.isfinite(record.objective) for record in hasher.history_)
+    assert hasher.database_codes_.n_bits == 18
+
+
 @pytest.mark.parametrize("row", LEARNERS, ids=name_of)
 def test_queries_that_are_not_the_database(row):
     queries = vectors(15, seed=1)
@@ -130,9 +149,9 @@ def test_queries_that_are_not_the_database(row):
     hasher = row.make().fit(X, similarity, queries=queries)
     assert len(hasher.database_codes_) == 40
     assert hasher.encode_queries(queries).n_bits == 3
-    assert hasher.model_.provenance["similarity"]["shape"] == [15, 40]
+    assert hasher.model_.provenance["similarity"]["shape"] == (15, 40)
     default = row.make().fit(X, queries=queries).model_.provenance["similarity"]
-    assert (default["shape"], default["average"]) == ([15, 40], 2)
+    assert (default["shape"], default["average"]) == ((15, 40), 2)
     if row.free:
         assert len(hasher.model_.query_codes) == 15
         new = ah.similarity.neighbors(queries, vectors(7, seed=2), radius=similarity.radius)
@@ -152,6 +171,8 @@ def test_labels_tags_and_similarities_mean_the_same(row):
         names.astype(object),
         y.astype(object),
         np.eye(4, dtype=int)[y],
+        ah.similarity.from_matrix(y[:, None] == y),
+        ah.similarity.shared_labels(np.eye(40, dtype=int)[y]),
     ):
         assert row.make().fit(X, same).database_codes_ == wanted
 

@@ -259,16 +259,17 @@ def test_codes_and_similarity_that_do_not_fit_are_refused():
     cases = [
         (
             (queries, items.first_bits(3), similarity),
-            "database codes must have the 5 bits of the query codes, got 3.",
+            "query_codes and database_codes must have the same number of bits, got 5 and 3. "
+            "Encode both with the same model.",
         ),
         ((items, queries, similarity), "similarity must have the shape (23, 9) of the codes, got (9, 23)."),
     ]
     for arguments, message in cases:
-        with pytest.raises(InvalidArgument, match=f"^distance_histograms: {re.escape(message)}$"):
+        with pytest.raises(InvalidArgument, match=f"^average_precision: {re.escape(message)}$"):
             average_precision(*arguments)
     message = (
         "average_precision: query codes, database codes and a similarity must be given, "
-        "or distance histograms alone, got query codes without one of the others."
+        "or distance histograms alone, got a BinaryCodes without one of the others."
     )
     with pytest.raises(InvalidType, match=f"^{re.escape(message)}$"):
         average_precision(queries, items)

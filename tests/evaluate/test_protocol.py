@@ -92,6 +92,14 @@ def test_a_point_at_the_mean_stays_zero():
     assert np.array_equal(every[np.argsort(np.concatenate([split.database_ids, split.query_ids]))], X)
 
 
+def test_tiny_vectors_are_brought_to_unit_length_too():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    wanted, found = (paper_protocol(X * s, random_state=0, n_train=40, average=5) for s in (1.0, 2.0**-700))
+    assert np.array_equal(found.database, wanted.database)
+    assert np.allclose(np.linalg.norm(found.queries, axis=1), 1.0)
+    assert found.train_similarity == wanted.train_similarity
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

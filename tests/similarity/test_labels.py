@@ -37,12 +37,37 @@ def test_equal_labels_are_similar(kind):
         (([0.5, 1.0],), InvalidType, "y must be integers, booleans or strings, got float64."),
         (([np.nan, 1.0],), InvalidType, "y must be integers, booleans or strings, got float64."),
         ((np.array([1, None]),), InvalidType, "y must be integers, booleans or strings, got object."),
+        (
+            ([1e300, 2e300, 1e300],),
+            InvalidArgument,
+            "y of float64 must be at most 2^53 in size, beyond which integers are rounded, got 2e+300. "
+            "Give integers or strings.",
+        ),
+        (
+            ([1, 2], [1.0, -(2.0**53) - 2]),
+            InvalidArgument,
+            "y_database of float64 must be at most 2^53 in size, beyond which integers are rounded, "
+            "got 9.0072e+15. Give integers or strings.",
+        ),
+        (
+            (np.array([2**24 + 2, 1], dtype=np.float32),),
+            InvalidArgument,
+            "y of float32 must be at most 2^24 in size, beyond which integers are rounded, got 1.67772e+07. "
+            "Give integers or strings.",
+        ),
         ((["a"], [1]), InvalidArgument, "y_database must be of the kind of y, <U1, got int64."),
     ],
 )
 def test_wrong_labels_are_refused(arguments, error, message):
     with pytest.raises(error, match=f"^labels: {re.escape(message)}$"):
         labels(*arguments)
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 53), (np.float32, 24), (np.float16, 11)])
+def test_whole_floats_are_taken_as_far_as_they_are_exact(dtype, digits):
+    y = np.array([2.0**digits, 2.0**digits - 1, -(2.0**digits), 2.0**digits], dtype=dtype)
+    assert labels(y).to_dense().tolist() == [[1 if a == b else -1 for b in y] for a in y]
+    assert labels(y).n_positives == 6
 
 
 def tags(n: int, seed: int) -> np.ndarray:

@@ -189,6 +189,37 @@ def test_wrong_arguments_are_refused(arguments, message):
         neighbors(X3, **arguments)
 
 
+@pytest.mark.parametrize("exponent", [-340, -500, -700, -1000])
+@pytest.mark.parametrize("rule", ["pooled", "mean_kth"])
+def test_tiny_vectors_have_the_neighbors_of_larger_ones(exponent, rule):
+    """Squares of 2^-540 are 0: the vectors are scaled, which is exact."""
+    rng = np.random.default_rng(4)
+    points, others = rng.standard_normal((60, 4)).astype(np.float32), rng.standard_normal((20, 4))
+    points = points.astype(np.float64)
+    scale = 2.0**exponent
+    for queries, items in ((points, None), (others, points)):
+        wanted = neighbors(queries, items, average=8, rule=rule)
+        small = (queries * scale, None if items is None else items * scale)
+        found = neighbors(*small, average=8, rule=rule)
+        assert found == wanted
+        assert 0.1 < found.share_positive < 0.2
+        if exponent > -1000:  # the radius of the smallest is rounded, as are the numbers
+            assert found.radius == wanted.radius * scale
+            assert neighbors(*small, radius=found.radius, rule=rule) == wanted
+        assert neighbors(*small, radius=1e300, rule=rule).share_positive == 1.0
+    assert nearest(others * scale, points * scale, 3) == nearest(others, points, 3)
+    assert dict(neighbors(points * scale, average=8).origin) | {"radius": 0} == {
+        **neighbors(points, average=8).origin,
+        "radius": 0,
+    }
+
+
+def test_zeros_and_tiny_equal_points_are_all_similar():
+    for points in (np.zeros((5, 2)), np.full((5, 2), 1e-200), np.full((5, 2), 5e-324)):
+        assert neighbors(points, average=2).share_positive == 1.0
+        assert neighbors(points, average=2).radius == 0.0
+
+
 def test_vectors_too_long_to_square_are_refused():
     message = (
         "neighbors: queries must hold numbers of at most 1e+100 in size, got 1e+200. Scale queries down."

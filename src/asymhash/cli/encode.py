@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,8 @@ _EXPLANATIONS = {
 @click.option(
     "--similarity",
     type=ExistingFile,
-    help="What the items are similar to: nonzeros of a scipy sparse matrix (.npz), training queries x items.",
+    help="What the items are similar to: the ones of a scipy sparse matrix (.npz), or the +1 or True of a dense one "
+    "(+1/-1 or bool), training queries x items.",
 )
 @click.option(
     "--bit-order",
@@ -83,7 +85,10 @@ def encode(
         used = loaded.database_encoding(with_similarity=similarity is not None)
     items = read_vectors(vectors, key=key, where="encode")
     relation = None if similarity is None else _relation(similarity, items)
-    _write_codes(loaded, items, relation, side=side, bit_order=bit_order, output=output, quiet=quiet)
+    blocks = _checked_blocks(items, vectors, loaded.n_features)
+    _write_codes(
+        loaded, items.shape[0], blocks, relation, side=side, bit_order=bit_order, output=output, quiet=quiet
+    )
     if side == "database":
         note(f"Database side: {_EXPLANATIONS.get(used, used)}.", quiet=quiet)
     result = {
@@ -123,9 +128,21 @@ def _relation(path: Path, items: NDArray[Any]) -> Similarity:
     return relation
 
 
+def _checked_blocks(items: NDArray[Any], path: Path, n_features: int | None) -> Iterator[NDArray[Any]]:
+    """Yield the items in blocks, each checked when its turn has come: the file may be larger than the memory."""
+    from asymhash.checks import check_vectors
+    from asymhash.vectors import iter_blocks
+
+    done = 0
+    for block in iter_blocks(items, block_size(items.shape[1])):
+        yield check_vectors(block, where="encode", name=str(path), n_features=n_features, first_row=done)
+        done += block.shape[0]
+
+
 def _write_codes(
     model: Any,
-    items: NDArray[Any],
+    n_items: int,
+    blocks: Iterator[NDArray[Any]],
     relation: Similarity | None,
     *,
     side: str,
@@ -136,17 +153,16 @@ def _write_codes(
     import numpy as np
 
     from asymhash.artifact import open_atomically
-    from asymhash.vectors import iter_blocks
 
-    shape = (items.shape[0], -(-model.n_bits // 8))
+    shape = (n_items, -(-model.n_bits // 8))
     header = {"descr": "|u1", "fortran_order": False, "shape": shape}
     done = 0
     with (
-        show_progress("Encoding, items", items.shape[0], quiet=quiet) as steps,
+        show_progress("Encoding, items", n_items, quiet=quiet) as steps,
         open_atomically(output) as file,
     ):
         np.lib.format.write_array_header_1_0(file, header)
-        for block in iter_blocks(items, block_size(items.shape[1])):
+        for block in blocks:
             columns = slice(done, done + block.shape[0])
             codes = _encode_block(model, block, None if relation is None else relation.columns(columns), side)
             file.write(codes.to_bytes(order=bit_order).tobytes())  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from asymhash.cli.options import (
     key_option,
     method_names,
     quiet_option,
+    read_checked,
     similarity_options,
 )
 from asymhash.cli.running import run_with_progress
@@ -104,7 +105,6 @@ def _evaluate_source(
 ) -> None:
     from asymhash import datasets
     from asymhash.methods import find_method
-    from asymhash.vectors import read_vectors
 
     _refuse(_ONLY_WITH_MODEL, belong_to="--model", found="SOURCE")
     if source in datasets.names():
@@ -115,7 +115,7 @@ def _evaluate_source(
             f"got {source!r}."
         )
     if source not in datasets.names():
-        n_items = len(read_vectors(source, key=key, where="evaluate"))
+        n_items = len(read_checked(Path(source), key=key, where="evaluate"))
         if n_items <= options["train_items"]:
             raise UsageError(
                 f"--train-items must be below the {n_items} items of {source}, as the others are the queries, "
@@ -186,15 +186,15 @@ def _evaluate_model(
 ) -> None:
     from asymhash.evaluate import average_precisions
     from asymhash.model import load
-    from asymhash.vectors import read_vectors
 
     assert path is not None
     _refuse(_ONLY_WITH_SOURCE, belong_to="SOURCE", found="--model")
     if options["queries"] is None or options["database"] is None:
         raise UsageError("--model needs --queries and --database, got only one or none. Give both.")
     model = load(path)
-    queries = read_vectors(options["queries"], key=key, where="--queries")
-    database = read_vectors(options["database"], key=key, where="--database")
+    width = model.n_features
+    queries = read_checked(options["queries"], key=key, where="--queries", n_features=width)
+    database = read_checked(options["database"], key=key, where="--database", n_features=width)
     ways = {name: options[name] for name in ("neighbors", "radius", "labels", "tags", "query_labels")}
     relation = build_similarity(database, queries, **ways)
     if options["stored_codes"]:

@@ -16,6 +16,7 @@ from asymhash.cli.options import (
     key_option,
     method_names,
     quiet_option,
+    read_checked,
     similarity_options,
 )
 from asymhash.cli.wording import UsageError, note, print_json, show_progress
@@ -39,7 +40,8 @@ __all__ = ["fit"]
 @click.option(
     "--similarity",
     type=ExistingFile,
-    help="Similar: the nonzeros of a scipy sparse matrix (.npz), training queries x database items.",
+    help="Similar: the ones of a scipy sparse matrix (.npz), or the +1 or True of a dense one (+1/-1 or bool), "
+    "training queries x database items.",
 )
 @click.option(
     "--queries", type=ExistingFile, help="Vectors of the training queries. [default: the database itself]"
@@ -81,14 +83,15 @@ def fit(  # noqa: PLR0913 - one parameter for each option
     Example: asymhash fit vectors.npy --bits 32 --output model.ahm
     """
     from asymhash.methods import find_method
-    from asymhash.vectors import read_vectors
 
     check_output(output, force=force)
     row = find_method(method)
     way = count_similarities({name: similar[name] for name in _WAYS} | {"similarity": similarity})
     _refuse_what_means_nothing(row, way, queries=queries, pca=pca, query_labels=similar["query_labels"])
-    database = read_vectors(vectors, key=key, where="fit")
-    query_vectors = None if queries is None else read_vectors(queries, key=key, where="--queries")
+    database = read_checked(vectors, key=key, where="fit", min_items=2)
+    query_vectors = None
+    if queries is not None:
+        query_vectors = read_checked(queries, key=key, where="--queries", n_features=database.shape[1])
     hasher = row.create(bits, random_state=seed, pca=pca)
     relation = None
     if row.learns_similarity:

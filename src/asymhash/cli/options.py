@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +26,7 @@ __all__ = [
     "key_option",
     "method_names",
     "quiet_option",
+    "read_checked",
     "similarity_options",
 ]
 
@@ -88,6 +89,17 @@ def method_names() -> click.Choice[str]:
     return click.Choice(list(METHODS))
 
 
+def read_checked(
+    path: Path, *, key: str | None, where: str, n_features: int | None = None, min_items: int = 1
+) -> NDArray[Any]:
+    """Read vectors and check them at once, so that an error names the file and not what is made of it later."""
+    from asymhash.checks import check_vectors
+    from asymhash.vectors import read_vectors
+
+    vectors = read_vectors(path, key=key, where=where)
+    return check_vectors(vectors, where=where, name=str(path), n_features=n_features, min_items=min_items)
+
+
 def count_similarities(given: dict[str, Any]) -> str | None:
     """Name the one option that says what is similar, refusing two of them."""
     names = [name for name, value in given.items() if value is not None]
@@ -137,15 +149,34 @@ def build_similarity(
 
 
 def check_output(path: Path, *, force: bool, option: str = "--output") -> None:
-    """Refuse before the work what would fail after it."""
+    """Refuse before the work what would fail after it, or would destroy what the command reads."""
+    from asymhash.artifact import refuse_special_file
+
     if path.is_dir():
         raise UsageError(f"{option}: expected a file to write, got the folder {path}. Name a file inside it.")
+    refuse_special_file(path, where=option)
+    for name, given in _inputs():
+        if path.exists() and path.samefile(given):
+            raise UsageError(
+                f"{option}: expected another file than those that are read, got {path}, which is {name}. "
+                "Choose another name."
+            )
     if path.exists() and not force:
         raise UsageError(f"{option}: {path} exists already. Give --force to replace it, or another name.")
-    folder = path.parent
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise UsageError(f"{option}: expected a file in an existing folder, got {path}. Make {folder} first.")
     if not os.access(folder, os.W_OK):
         raise PermissionError(
             f"{option}: expected a folder that can be written, got {folder}. Choose another."
         )
+
+
+def _inputs() -> Iterator[tuple[str, Path]]:
+    """Yield every file that the present command reads: its parameters of the type `ExistingFile`."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.params.get(parameter.name or "")
+        if parameter.type is ExistingFile and given is not None:
+            is_option = isinstance(parameter, click.Option)
+            yield parameter.opts[0] if is_option else parameter.human_readable_name, given

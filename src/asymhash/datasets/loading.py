@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from asymhash.checks import check_choice
+from asymhash.checks import check_choice, random_generator
 from asymhash.datasets.files import FILES, DataFile, read_data_file
 from asymhash.datasets.made import nursery, uniform
-from asymhash.errors import DamagedFile
+from asymhash.errors import DamagedFile, invalid_type
 
 __all__ = ["Dataset", "load", "names"]
 
@@ -91,7 +91,9 @@ def load(
     >>> digits.vectors.shape, digits.labels.shape
     ((1797, 64), (1797,))
     """
-    return _load(name, folder, random_state, FILES)
+    if folder is not None and not isinstance(folder, (str, os.PathLike)):
+        raise invalid_type("load", "folder must be a path or None", f"a {type(folder).__name__}")
+    return _load(name, folder, random_generator(random_state, where="load"), FILES)
 
 
 def _load(

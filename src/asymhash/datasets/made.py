@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asymhash.checks import check_integer
+from asymhash.checks import check_integer, random_generator
 
 __all__ = ["nursery", "uniform"]
 
@@ -38,7 +38,8 @@ def uniform(
     """
     n = check_integer(n, where="uniform", name="n", low=1)
     n_features = check_integer(n_features, where="uniform", name="n_features", low=1)
-    points: NDArray[np.float64] = np.random.default_rng(random_state).random((n, n_features))
+    generator = random_generator(random_state, where="uniform")
+    points: NDArray[np.float64] = generator.random((n, n_features))
     points -= 0.5
     return points
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from asymhash import kernels
 from asymhash.codes import BinaryCodes
-from asymhash.errors import invalid
+from asymhash.errors import invalid, invalid_type
+from asymhash.search import check_code_pair
 from asymhash.similarity import Similarity
 
-__all__ = ["DistanceHistograms", "check_code_pair", "distance_histograms"]
+__all__ = ["DistanceHistograms", "check_codes", "count_pairs", "distance_histograms"]
 
 _BLOCK_PAIRS = 1 << 20  # positives looked up at once: 8 MiB for each word of a code
 
@@ -61,8 +62,27 @@ def distance_histograms(
     >>> histograms.all, histograms.positive
     (array([[1, 2, 0]]), array([[1, 1, 0]]))
     """
-    where = "distance_histograms"
-    check_code_pair(query_codes, database_codes, where)
+    return count_pairs(query_codes, database_codes, similarity, where="distance_histograms")
+
+
+def check_codes(query_codes: object, database_codes: object, *, where: str) -> None:
+    """Refuse what is no pair of codes of one length."""
+    check_code_pair(query_codes, database_codes, where=where, names=("query_codes", "database_codes"))
+
+
+def _check_similarity(similarity: object, *, where: str) -> None:
+    if not isinstance(similarity, Similarity):
+        remedy = "asymhash.similarity makes one, from_matrix(S) of a matrix."
+        found = f"a {type(similarity).__name__}"
+        raise invalid_type(where, "similarity must be a Similarity", found, remedy)
+
+
+def count_pairs(
+    query_codes: BinaryCodes, database_codes: BinaryCodes, similarity: Similarity, *, where: str
+) -> DistanceHistograms:
+    """Count items by distance for `where`, who asks."""
+    check_codes(query_codes, database_codes, where=where)
+    _check_similarity(similarity, where=where)
     expected_shape = (len(query_codes), len(database_codes))
     if similarity.shape != expected_shape:
         expected = f"similarity must have the shape {expected_shape} of the codes"
@@ -79,13 +99,6 @@ def distance_histograms(
         found = np.bincount(owners * (n_bits + 1) + distances, minlength=size)
         positive[block] = found.reshape(-1, n_bits + 1)
     return DistanceHistograms(counts, positive)
-
-
-def check_code_pair(query_codes: BinaryCodes, database_codes: BinaryCodes, where: str) -> None:
-    """Refuse codes of different lengths."""
-    if query_codes.n_bits != database_codes.n_bits:
-        expected = f"database codes must have the {query_codes.n_bits} bits of the query codes"
-        raise invalid(where, expected, f"{database_codes.n_bits}")
 
 
 def _query_blocks(indptr: NDArray[np.int64]) -> Iterator[slice]:

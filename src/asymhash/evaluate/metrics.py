@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
 from asymhash import kernels
-from asymhash.checks import check_choice, check_integer
+from asymhash.checks import check_choice, check_integer, read_array
 from asymhash.codes import BinaryCodes
 from asymhash.errors import invalid, invalid_type
-from asymhash.evaluate.histograms import DistanceHistograms, check_code_pair, distance_histograms
+from asymhash.evaluate.histograms import DistanceHistograms, check_codes, count_pairs, distance_histograms
 from asymhash.similarity import Similarity
 
 __all__ = [
@@ -241,7 +241,7 @@ def recall_at_k(
     array([0.5, 0.5, 1. ])
     """
     where = "recall_at_k"
-    check_code_pair(query_codes, database_codes, where)
+    check_codes(query_codes, database_codes, where=where)
     truth = _checked_ids(true_ids, len(query_codes), len(database_codes), where)
     sizes = [min(size, len(database_codes)) for size in _sizes(retrieved, where)]
     found = np.zeros(len(sizes), dtype=np.int64)
@@ -268,13 +268,15 @@ def _histograms(
     similarity: Similarity | None,
     where: str,
 ) -> DistanceHistograms:
+    expected = "query codes, database codes and a similarity must be given, or distance histograms alone"
     if isinstance(query_codes, DistanceHistograms):
+        if database_codes is not None or similarity is not None:
+            raise invalid_type(where, expected, "histograms with one of the others", "Leave the others out.")
         histograms = query_codes
     elif database_codes is None or similarity is None:
-        expected = "query codes, database codes and a similarity must be given, or distance histograms alone"
-        raise invalid_type(where, expected, "query codes without one of the others")
+        raise invalid_type(where, expected, f"a {type(query_codes).__name__} without one of the others")
     else:
-        histograms = distance_histograms(query_codes, database_codes, similarity)
+        histograms = count_pairs(query_codes, database_codes, similarity, where=where)
     if not histograms.positive.any():
         raise invalid(where, "similarity must have at least one similar pair", "none")
     return histograms
@@ -340,10 +342,11 @@ def _sizes(retrieved: int | Sequence[int], where: str) -> list[int]:
 
 
 def _checked_ids(true_ids: ArrayLike, n_queries: int, n_items: int, where: str) -> NDArray[np.int64]:
-    ids = np.asarray(true_ids)
+    expected = f"true_ids must be integers of shape ({n_queries}, k)"
+    ids = read_array(true_ids, where=where, expected=expected)
     if ids.ndim != 2 or ids.shape[0] != n_queries or ids.shape[1] == 0 or ids.dtype.kind not in "iu":
         found = f"{ids.dtype} of shape {ids.shape}"
-        raise invalid(where, f"true_ids must be integers of shape ({n_queries}, k)", found)
+        raise invalid(where, expected, found)
     if n_queries == 0 or ids.min() < 0 or ids.max() >= n_items:
         found = f"{ids.min()} to {ids.max()}" if ids.size else "no queries"
         raise invalid(where, f"true_ids must be from 0 to {n_items - 1}", found)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from asymhash import datasets
-from asymhash.checks import check_choice, check_integer, check_vectors
+from asymhash.checks import check_choice, check_integer, check_vectors, random_generator
 from asymhash.errors import invalid
 from asymhash.similarity import Similarity, neighbors
+from asymhash.similarity.distances import scale_of
 
 __all__ = ["PaperProtocol", "paper_protocol"]
 
@@ -95,7 +96,7 @@ def paper_protocol(
     prepare = check_choice(prepare, where=where, name="prepare", choices=("paper", "none"))
     n_train = check_integer(n_train, where=where, name="n_train", low=2)
     max_queries = check_integer(max_queries, where=where, name="max_queries", low=1)
-    generator = np.random.default_rng(random_state)
+    generator = random_generator(random_state, where=where)
     if isinstance(source, str):
         name, vectors = source, datasets.load(source, random_state=generator).vectors
     else:
@@ -121,6 +122,7 @@ def _prepared(vectors: NDArray[Any], centre: NDArray[np.float64] | None) -> NDAr
     result = vectors.astype(np.float64)
     if centre is not None:
         result -= centre
+        result *= scale_of(result, None)  # the length does not matter, but must not underflow
         lengths = np.linalg.norm(result, axis=1, keepdims=True)
         result /= np.where(lengths > 0, lengths, 1.0)
     return result

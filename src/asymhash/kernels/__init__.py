@@ -125,7 +125,9 @@ def sanitized() -> bool:
 
 @contextmanager
 def force_level(name: str) -> Iterator[None]:
-    """Use a lower instruction level for a while, in all threads; for tests and comparisons.
+    """In a `with` block, use a lower instruction level in all threads; for tests and comparisons.
+
+    A call without `with` does nothing: it only makes the context manager.
 
     Parameters
     ----------

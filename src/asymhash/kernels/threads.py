@@ -48,7 +48,10 @@ def n_threads() -> int:
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
-    """Use at most so many threads for a while; results are the same for any number.
+    """In a `with` block, use at most so many threads; results are the same for any number.
+
+    A call without `with` does nothing: it only makes the context manager. To limit a single call there is its own
+    `n_threads`, where it has one.
 
     Parameters
     ----------

@@ -134,7 +134,9 @@ class ObjectiveHasher(BaseHasher):
         given: object = self.loss_scale
         if given is None:
             return self._default_loss_scale
-        scale = check_number(given, where=type(self).__name__, name="loss_scale", above=0.0)
+        # Margins are 1 to 1024. Far outside of them a loss is straight or a step, and at 1e300 its tables are NaN.
+        where = type(self).__name__
+        scale = check_number(given, where=where, name="loss_scale", low=1e-3, high=1e3)
         return lambda n_bits: scale
 
     @staticmethod

@@ -147,7 +147,20 @@ class MatrixCodes(NestedModels):
         if similarity.n_queries != similarity.n_items:
             expected = "similarity must be square for symmetric codes"
             raise invalid(where, expected, f"{similarity.n_queries} x {similarity.n_items}")
+        _refuse_asymmetric(similarity, where=where)
         return SharedFree(similarity.n_items)
+
+
+def _refuse_asymmetric(similarity: Similarity, *, where: str) -> None:
+    """Refuse a similarity whose two halves differ: one code for both sides could only learn their mean."""
+    if similarity.transpose() == similarity:
+        return
+    positives = similarity.to_csr()
+    row, column = (int(ids[0]) for ids in (positives - positives.T).nonzero())
+    signs = ("+1", "-1") if positives[row, column] else ("-1", "+1")
+    found = f"S[{row}, {column}] = {signs[0]} and S[{column}, {row}] = {signs[1]}"
+    remedy = "Leave symmetric out, for a code of each side."
+    raise invalid(where, "similarity must be symmetric for symmetric codes", found, remedy)
 
 
 def _check_similarity(similarity: object, *, where: str) -> Similarity:

@@ -1,14 +1,16 @@
 """Euclidean distances between two sets of vectors, block by block, exact at every comparison.
 
 The distance of a pair is *defined* as the float64 square root of the float64 sum of squared direct
-differences, which no block size, thread count or BLAS can change. A matrix product gives the squares of all
-distances of a block much faster, but with rounding errors that do depend on those; so it only sorts out the
-pairs whose comparison is certain in spite of the errors (`Precision.tolerance` bounds them), and the rest
-are computed by definition. That makes float32 products good enough wherever few pairs remain.
+differences (of vectors multiplied by `scale_of` them, where all are tiny), which no block size, thread count
+or BLAS can change. A matrix product gives the squares of all distances of a block much faster, but with
+rounding errors that do depend on those; so it only sorts out the pairs whose comparison is certain in spite
+of the errors (`Precision.tolerance` bounds them), and the rest are computed by definition. That makes float32
+products good enough wherever few pairs remain.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from asymhash.kernels import row_squares
 from asymhash.workers import in_threads
 
-__all__ = ["PairDistances", "Precision"]
+__all__ = ["PairDistances", "Precision", "scale_of"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -27,6 +29,40 @@ Ids = NDArray[np.int64]
 _DIRECT_NUMBERS = 1 << 17  # direct differences held at once: 1 MiB, which stays in the cache
 _READ_ROWS = 4096
 _CENTRE_ROWS = 1 << 14  # any centre is right; the mean of so many rows makes the tolerance small enough
+
+
+# Squares of differences of smaller vectors lose digits, and below 1e-162 are 0; sizes above 1e100 are refused.
+_SMALLEST = 1e-100
+_LARGEST_EXPONENT = 1000
+
+
+def scale_of(queries: NDArray[Any], database: NDArray[Any] | None) -> float:
+    """Power of two by which vectors are to be multiplied, which is exact, before their differences are squared.
+
+    It is 1 but for vectors that are tiny all together: a tiny one among others is as good as 0, as their distances are.
+
+    Parameters
+    ----------
+    queries, database : arrays of shape (n, d)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> scale_of(np.array([[1e-200, 0.5]]), None)
+    1.0
+    >>> scale_of(np.array([[2.0**-700, 0.0]]), None) == 2.0**699
+    True
+    """
+    parts = [queries] if database is None else [queries, database]
+    if any(part.dtype.kind != "f" or part.dtype.itemsize < 8 for part in parts):
+        return 1.0  # float32 has no numbers below 1e-45
+    largest = max(max(-float(part.min()), float(part.max())) for part in parts)
+    if not 0.0 < largest < _SMALLEST:
+        return 1.0
+    return 2.0 ** min(-math.frexp(largest)[1], _LARGEST_EXPONENT)
 
 
 @dataclass(frozen=True, slots=True)

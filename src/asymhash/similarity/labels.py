@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from asymhash.checks import check_integer
+from asymhash.checks import check_integer, read_array
 from asymhash.errors import invalid, invalid_type
 from asymhash.similarity.similarity import OriginValue, Similarity
 
@@ -24,7 +24,8 @@ def labels(y: ArrayLike, y_database: ArrayLike | None = None) -> Similarity:
     Parameters
     ----------
     y : array of shape (m,)
-        Labels of the queries: integers, booleans or strings.
+        Labels of the queries: integers, booleans or strings. Floating numbers are taken where they are integers
+        small enough to have no integers between them, up to 2^53 in float64.
     y_database : array of shape (n,), optional
         Labels of the database items; by default the queries are the database.
 
@@ -112,9 +113,9 @@ def shared_labels(
 
 
 def _checked_labels(values: ArrayLike, name: str) -> NDArray[Any]:
-    array = np.asarray(values)
+    expected = f"{name} must be 1-d, one label for each item"
+    array = read_array(values, where="labels", expected=expected)
     if array.ndim != 1:
-        expected = f"{name} must be 1-d, one label for each item"
         raise invalid("labels", expected, f"{array.ndim}-d of shape {array.shape}")
     if array.size == 0:
         raise invalid("labels", f"{name} must have at least one label", "none")
@@ -123,16 +124,29 @@ def _checked_labels(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.dtype.kind == "O" and all(isinstance(value, (int, np.integer)) for value in array):
         array = np.array(array.tolist())
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.rint(array)).all():
-        array = array.astype(np.int64)
+        array = _integers_of_floats(array, name)
     if array.dtype.kind not in "iubUS":
         raise invalid_type("labels", f"{name} must be integers, booleans or strings", f"{array.dtype}")
     return array
 
 
+def _integers_of_floats(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Turn whole floating numbers into integers, refusing those so large that unequal labels have become equal."""
+    digits = min(np.finfo(array.dtype).nmant, 52) + 1
+    largest = np.abs(array).max()
+    if largest > 2.0**digits:
+        expected = (
+            f"{name} of {array.dtype} must be at most 2^{digits} in size, beyond which integers are rounded"
+        )
+        raise invalid("labels", expected, f"{largest:g}", "Give integers or strings.")
+    return array.astype(np.int64)
+
+
 def _checked_tags(tags: ArrayLike | sp.sparray | sp.spmatrix, name: str) -> sp.csr_array:
-    values: Any = tags if sp.issparse(tags) else np.asarray(tags)
+    expected = f"{name} must be 2-d, items by tags"
+    values: Any = tags if sp.issparse(tags) else read_array(tags, where="shared_labels", expected=expected)
     if values.ndim != 2:
-        raise invalid("shared_labels", f"{name} must be 2-d, items by tags", f"{values.ndim}-d")
+        raise invalid("shared_labels", expected, f"{values.ndim}-d")
     if values.dtype.kind not in "iubf":
         raise invalid_type("shared_labels", f"{name} must be a 0/1 matrix", f"{values.dtype}")
     matrix = sp.csr_array(values)

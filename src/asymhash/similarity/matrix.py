@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from asymhash.checks import read_array
 from asymhash.errors import invalid, invalid_type
 from asymhash.similarity.similarity import Similarity
 
@@ -33,10 +34,11 @@ def from_matrix(S: ArrayLike | sp.sparray | sp.spmatrix) -> Similarity:
     """
     if sp.issparse(S):
         return _from_sparse(S)
-    dense = np.asarray(S)
+    expected = "S must be 2-d, queries by items"
+    dense = read_array(S, where="from_matrix", expected=expected)
     if dense.ndim != 2:
         found = f"{dense.ndim}-d of shape {dense.shape}"
-        raise invalid("from_matrix", "S must be 2-d, queries by items", found)
+        raise invalid("from_matrix", expected, found)
     if dense.dtype.kind not in "iubf":
         raise invalid_type("from_matrix", "S must be +1/-1 or bool", f"{dense.dtype}")
     positive: NDArray[np.bool_] = dense if dense.dtype.kind == "b" else dense == 1

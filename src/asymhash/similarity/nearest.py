@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from asymhash.checks import check_integer, check_vectors
-from asymhash.similarity.distances import PairDistances
+from asymhash.similarity.distances import PairDistances, scale_of
 from asymhash.similarity.ranks import nearest_items
 from asymhash.similarity.similarity import Similarity
 
@@ -46,6 +46,9 @@ def nearest(queries: ArrayLike, database: ArrayLike, k: int, *, block_size: int 
     k = check_integer(k, where=where, name="k", low=1, high=items.shape[0])
     if block_size is not None:
         block_size = check_integer(block_size, where=where, name="block_size", low=1)
+    scale = scale_of(query_vectors, items)
+    if scale != 1.0:
+        query_vectors, items = query_vectors * scale, items * scale
     pairs = PairDistances(query_vectors, items, block_size)
     indices = nearest_items(pairs, k)
     indptr = np.arange(pairs.n_queries + 1, dtype=np.int64) * k

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from asymhash.checks import check_choice, check_integer, check_number, check_vectors
 from asymhash.errors import invalid
 from asymhash.kernels import append_runs
-from asymhash.similarity.distances import Ids, PairDistances, Precision
+from asymhash.similarity.distances import Ids, PairDistances, Precision, scale_of
 from asymhash.similarity.ranks import kth_distances
 from asymhash.similarity.scanning import Bounds, Collected, FoundTile, panels, scan
 from asymhash.similarity.selection import Sample, pooled_radius
@@ -89,7 +89,17 @@ def neighbors(
         block_size = check_integer(block_size, where=where, name="block_size", low=1)
     if radius is not None:
         radius = check_number(radius, where=where, name="radius", low=0.0)
-    pairs = PairDistances(query_vectors, items, block_size)
+    scale = scale_of(query_vectors, items)
+    if scale == 1.0:
+        return _neighbors(PairDistances(query_vectors, items, block_size), average, radius, rule)
+    pairs = PairDistances(query_vectors * scale, None if items is None else items * scale, block_size)
+    larger = _neighbors(pairs, average, None if radius is None else radius * scale, rule)
+    assert larger.radius is not None
+    own = larger.radius / scale if radius is None else radius
+    return Similarity(larger.indptr, larger.indices, larger.shape, origin={**larger.origin, "radius": own})
+
+
+def _neighbors(pairs: PairDistances, average: float | None, radius: float | None, rule: str) -> Similarity:
     strict = rule == "mean_kth"
     kept = None
     if average is None:
@@ -105,7 +115,7 @@ def neighbors(
             radius = math.fsum(kth_distances(pairs, int(average)).tolist()) / pairs.n_queries
             precision = Sample(pairs).precision_for(_square(pairs, radius))
     indptr, indices = _within(_Within(pairs, precision, radius, strict), kept)
-    origin: dict[str, OriginValue] = {"kind": where, "average": average, "radius": radius}
+    origin: dict[str, OriginValue] = {"kind": "neighbors", "average": average, "radius": radius}
     origin |= {"rule": rule, "strict": strict}
     return Similarity(indptr, indices, (pairs.n_queries, pairs.n_items), origin=origin)
 

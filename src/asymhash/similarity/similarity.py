@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from asymhash.checks import read_array
 from asymhash.errors import invalid, invalid_type
 
 __all__ = ["Ids", "OriginValue", "Similarity"]
@@ -74,7 +75,7 @@ class Similarity:
         found = _integers(indices, "indices")
         _check_positives(self._indptr, found, self._shape)
         self._indices = _frozen(found, narrow)
-        self._origin = {"kind": "given"} if origin is None else dict(origin)
+        self._origin = _checked_origin(origin)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -220,20 +221,37 @@ def _frozen(array: NDArray[np.integer[Any]], dtype: type[np.int64] | type[np.int
 
 
 def _integers(values: ArrayLike, name: str) -> NDArray[np.integer[Any]]:
-    array: NDArray[Any] = np.asarray(values)
+    expected = f"{name} must be a 1-d array of integers"
+    array = read_array(values, where="Similarity", expected=expected)
     if array.size == 0 and array.ndim == 1:
         return array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         found = f"a {array.ndim}-d array of {array.dtype}"
-        raise invalid("Similarity", f"{name} must be a 1-d array of integers", found)
+        raise invalid("Similarity", expected, found)
     return array
 
 
-def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
-    sizes = tuple(int(size) for size in shape)
-    if len(sizes) != 2 or min(sizes) < 0:
-        raise invalid("Similarity", "shape must be two numbers (queries, items) of at least 0", repr(shape))
-    return sizes[0], sizes[1]
+def _checked_shape(shape: object) -> tuple[int, int]:
+    expected = "shape must be two numbers (queries, items) of at least 0"
+    if isinstance(shape, np.ndarray):
+        shape = tuple(shape.tolist()) if shape.ndim == 1 else None
+    if not isinstance(shape, (tuple, list)) or not all(map(_is_integer, shape)):
+        raise invalid_type("Similarity", expected, repr(shape))
+    if len(shape) != 2 or min(shape) < 0:
+        raise invalid("Similarity", expected, repr(shape))
+    return int(shape[0]), int(shape[1])
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _checked_origin(origin: Mapping[str, OriginValue] | None) -> dict[str, OriginValue]:
+    if origin is None:
+        return {"kind": "given"}
+    if not isinstance(origin, Mapping):
+        raise invalid_type("Similarity", "origin must be a mapping or None", f"a {type(origin).__name__}")
+    return dict(origin)
 
 
 def _check_positives(
@@ -267,12 +285,12 @@ def _chosen(ids: Ids, size: int, where: str) -> NDArray[np.int64]:
     every = np.arange(size)
     if isinstance(ids, slice):
         return every[ids]
-    array = np.asarray(ids)
+    expected = "ids must be a slice, 1-d integers or a boolean mask"
+    array = read_array(ids, where=f"Similarity.{where}", expected=expected)
     if array.ndim == 1 and array.size == 0:
         return every[:0]
     if array.ndim != 1 or array.dtype.kind not in "iub":
         found = f"a {array.ndim}-d array of {array.dtype}"
-        expected = "ids must be a slice, 1-d integers or a boolean mask"
         raise invalid_type(f"Similarity.{where}", expected, found)
     try:
         chosen: NDArray[np.int64] = every[array]
