@@ -29,17 +29,21 @@ from numpy.typing import NDArray
 from asymhash.checks import check_choice
 from asymhash.kernels import _native
 from asymhash.kernels.arguments import MAX_WORDS, WORD_BITS, check_pair
+from asymhash.kernels.encode import ENCODED_DTYPES, SignMap, encode_signs
 from asymhash.kernels.search import distance_counts, items_within, nearest_items
 from asymhash.kernels.threads import limit_threads, n_threads, usable_cores
 from asymhash.kernels.tiles import Between, append_runs, pack_signs, row_squares, select_between
 
 __all__ = [
+    "ENCODED_DTYPES",
     "MAX_WORDS",
     "REFERENCE",
     "WORD_BITS",
     "Between",
+    "SignMap",
     "append_runs",
     "distance_counts",
+    "encode_signs",
     "force_level",
     "hamming_distances",
     "items_within",

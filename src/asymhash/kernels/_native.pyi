@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 sanitized: bool
+encode_chain: int
+encode_group: int
 
 def hamming_distances(
     queries: NDArray[np.uint64], items: NDArray[np.uint64], out: NDArray[np.uint16]
@@ -51,6 +53,18 @@ def pack_signs(
     words: NDArray[np.uint64],
     open: NDArray[np.int64],
 ) -> int: ...
+def encode_signs(
+    vectors: NDArray[Any],
+    weights: NDArray[np.float32],
+    threshold: NDArray[np.float32],
+    slope: NDArray[np.float32],
+    floor: NDArray[np.float32],
+    exact_weights: NDArray[np.float64],
+    exact_offset: NDArray[np.float64],
+    exact_slope: float,
+    words: NDArray[np.uint64],
+    n_threads: int,
+) -> NDArray[np.int64]: ...
 def row_squares(vectors: NDArray[Any], out: NDArray[Any]) -> None: ...
 def levels() -> list[str]: ...
 def level() -> str: ...
