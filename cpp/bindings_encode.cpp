@@ -1,5 +1,6 @@
 // The kernel that encodes, for Python.
 #include <memory>
+#include <vector>
 
 #include "bindings.hpp"
 #include "encode.hpp"
@@ -10,6 +11,7 @@ namespace asymhash {
 
 namespace {
 
+using Open = std::vector<std::int64_t>;
 using Groups = nb::ndarray<const float, nb::shape<-1, -1, GROUP>, nb::c_contig, nb::device::cpu>;
 
 // Kept is what NumPy keeps (float16 as its bits), Scalar what the kernel reads.
@@ -19,8 +21,9 @@ nb::object encode(const Matrix<const Kept>& vectors, const Groups& weights, cons
                   const Matrix<const double>& exact_weights, const Vector<const double>& exact_offset,
                   double exact_slope, const Matrix<std::uint64_t>& words, std::size_t n_threads) {
     static_assert(sizeof(Kept) == sizeof(Scalar));
-    const SignMap map{exact_weights.shape(0), exact_weights.shape(1), weights.data(),      threshold.data(), slope.data(),
-                      floor.data(),           exact_weights.data(),   exact_offset.data(), exact_slope};
+    const SignMap map{exact_weights.shape(0), exact_weights.shape(1), weights.data(),
+                      threshold.data(),       slope.data(),           floor.data(),
+                      exact_weights.data(),   exact_offset.data(),    exact_slope};
     const std::size_t n_columns = map.n_groups() * GROUP;
     insist(vectors.shape(1) == map.n_features, "vectors must have a column for each feature");
     insist(weights.shape(0) == map.n_groups() && weights.shape(1) == map.n_features, "weights must fit exact_weights");
@@ -28,14 +31,14 @@ nb::object encode(const Matrix<const Kept>& vectors, const Groups& weights, cons
            "threshold, slope and floor must have an entry for each bit of the groups");
     insist(exact_offset.size() == map.n_bits, "exact_offset must have an entry for each bit");
     insist(words.shape(0) == vectors.shape(0) && words.shape(1) == map.n_words(), "words must be (rows, bits / 64)");
-    auto open = std::make_unique<std::vector<std::int64_t>>();
+    auto open = std::make_unique<Open>();
     {
         nb::gil_scoped_release released;
         const Scalar* rows = reinterpret_cast<const Scalar*>(vectors.data());
         *open = encode_signs(rows, vectors.shape(0), map, words.data(), n_threads);
     }
-    std::vector<std::int64_t>* kept = open.get();
-    const nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<std::vector<std::int64_t>*>(pointer); });
+    Open* kept = open.get();
+    const nb::capsule owner(kept, [](void* pointer) noexcept { delete static_cast<Open*>(pointer); });
     open.release();
     return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }

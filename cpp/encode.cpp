@@ -13,13 +13,12 @@ namespace asymhash {
 namespace {
 
 // Features or bits, whichever are more, that a thread takes at a time: 0.1 to 1 ms of work.
-constexpr std::size_t PART_VALUES = std::size_t{1} << 18;
+constexpr std::size_t PART_VALUES = std::size_t{1} << 19;
 
 template <typename Scalar>
 class Encoder {
    public:
-    Encoder(const Scalar* rows, std::size_t n_rows, const SignMap& map, std::uint64_t* words)
-        : rows_(rows), n_rows_(n_rows), map_(map), words_(words) {}
+    Encoder(const Scalar* rows, const SignMap& map, std::uint64_t* words) : rows_(rows), map_(map), words_(words) {}
 
     std::size_t part_rows() const {
         const std::size_t n_panels = PART_VALUES / (PANEL * std::max({map_.n_features, map_.n_bits, std::size_t{1}}));
@@ -28,17 +27,16 @@ class Encoder {
 
     void encode(std::size_t first, std::size_t end, std::vector<std::int64_t>& open) const {
         // Zeros at first: a last panel that is not full is multiplied in whole steps.
-        std::vector<float> panel(panel_size(map_.n_features));
-        alignas(64) float totals[PANEL * TILE_BITS];
+        std::vector<float> values(panel_size(map_.n_features));
         float norms[PANEL];
         for (std::size_t row = first; row < end; row += PANEL) {
             const std::size_t size = std::min(PANEL, end - row);
-            by_row_.widen(rows_ + row * map_.n_features, size, map_.n_features, panel.data(), norms);
-            for (std::size_t group = 0; group < map_.n_groups(); group += TILE_GROUPS) {
-                const Tile tile{group, std::min(TILE_GROUPS, map_.n_groups() - group)};
+            by_row_.widen(rows_ + row * map_.n_features, size, map_.n_features, values.data(), norms);
+            const Panel panel{values.data(), norms, size};
+            for (std::size_t group = 0; group < map_.n_groups(); group += RANGE_GROUPS) {
+                const GroupRange range{group, std::min(RANGE_GROUPS, map_.n_groups() - group)};
                 const Ahead ahead = group == 0 ? after(row + size, end) : Ahead{nullptr, 0};
-                by_tile_.multiply(panel.data(), size, map_, tile, ahead, totals);
-                keep_signs(row, size, tile, totals, norms, open);
+                keep_signs(panel, row, range, ahead, open);
             }
         }
         std::sort(open.begin(), open.end());
@@ -51,13 +49,16 @@ class Encoder {
         return {reinterpret_cast<const char*>(next), size * map_.n_features * sizeof(Scalar)};
     }
 
-    void keep_signs(std::size_t row, std::size_t size, const Tile& tile, const float* totals, const float* norms,
+    // Writes the words of a range, with the signs that float32 leaves open taken from float64.
+    void keep_signs(const Panel& panel, std::size_t row, const GroupRange& range, const Ahead& ahead,
                     std::vector<std::int64_t>& open) const {
+        alignas(64) float totals[PANEL * RANGE_BITS];
         std::uint64_t set[PANEL], unsure[PANEL];
-        by_tile_.compare(totals, norms, size, map_, tile, set, unsure);
-        const std::size_t first = tile.first * GROUP, n_bits = std::min(TILE_BITS, map_.n_bits - first);
+        by_panel_.multiply(panel, map_, range, ahead, totals);
+        by_panel_.compare(totals, panel, map_, range, set, unsure);
+        const std::size_t first = range.first * GROUP, n_bits = std::min(RANGE_BITS, map_.n_bits - first);
         const std::uint64_t used = ~std::uint64_t{0} >> (64 - n_bits);
-        for (std::size_t r = 0; r < size; ++r) {
+        for (std::size_t r = 0; r < panel.n_rows; ++r) {
             std::uint64_t word = set[r] & used;
             for (std::uint64_t left = unsure[r] & used; left != 0; left &= left - 1) {
                 const std::size_t t = static_cast<std::size_t>(__builtin_ctzll(left));
@@ -81,19 +82,18 @@ class Encoder {
     }
 
     const Scalar* rows_;
-    std::size_t n_rows_;
     SignMap map_;
     std::uint64_t* words_;
     RowKernels<Scalar> by_row_ = row_kernels<Scalar>();
-    ProductKernels by_tile_ = product_kernels();
+    ProductKernels by_panel_ = product_kernels();
 };
 
 }  // namespace
 
 template <typename Scalar>
-std::vector<std::int64_t> encode_signs(const Scalar* rows, std::size_t n_rows, const SignMap& map, std::uint64_t* words,
-                                       std::size_t n_threads) {
-    const Encoder<Scalar> encoder(rows, n_rows, map, words);
+std::vector<std::int64_t> encode_signs(const Scalar* rows, std::size_t n_rows, const SignMap& map,
+                                       std::uint64_t* words, std::size_t n_threads) {
+    const Encoder<Scalar> encoder(rows, map, words);
     const std::size_t part_rows = encoder.part_rows(), n_parts = (n_rows + part_rows - 1) / part_rows;
     std::vector<std::vector<std::int64_t>> opens(n_parts);
     // 8 products take about as long as comparing a word.
@@ -101,17 +101,21 @@ std::vector<std::int64_t> encode_signs(const Scalar* rows, std::size_t n_rows, c
     parallel_for(n_parts, useful_threads(n_threads, work), [&](std::size_t part) {
         encoder.encode(part * part_rows, std::min((part + 1) * part_rows, n_rows), opens[part]);
     });
+    std::size_t n_open = 0;
+    for (const std::vector<std::int64_t>& open : opens) n_open += open.size();
     std::vector<std::int64_t> all;
+    all.reserve(n_open);
     for (const std::vector<std::int64_t>& open : opens) all.insert(all.end(), open.begin(), open.end());
     return all;
 }
 
-template std::vector<std::int64_t> encode_signs(const float*, std::size_t, const SignMap&, std::uint64_t*, std::size_t);
-template std::vector<std::int64_t> encode_signs(const double*, std::size_t, const SignMap&, std::uint64_t*, std::size_t);
-template std::vector<std::int64_t> encode_signs(const Half*, std::size_t, const SignMap&, std::uint64_t*, std::size_t);
-template std::vector<std::int64_t> encode_signs(const std::uint8_t*, std::size_t, const SignMap&, std::uint64_t*,
-                                                std::size_t);
-template std::vector<std::int64_t> encode_signs(const std::int8_t*, std::size_t, const SignMap&, std::uint64_t*,
-                                                std::size_t);
+#define ASYMHASH_ENCODE(Scalar)                                                                                      \
+    template std::vector<std::int64_t> encode_signs(const Scalar*, std::size_t, const SignMap&, std::uint64_t*,      \
+                                                    std::size_t)
+ASYMHASH_ENCODE(float);
+ASYMHASH_ENCODE(double);
+ASYMHASH_ENCODE(Half);
+ASYMHASH_ENCODE(std::uint8_t);
+ASYMHASH_ENCODE(std::int8_t);
 
 }  // namespace asymhash

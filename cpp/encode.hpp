@@ -1,5 +1,5 @@
-// Vectors to codes by a linear threshold function, in one pass: what the rounding of float32 leaves open is looked at in
-// float64, and what that leaves open too is named to the caller. No product is ever written to memory.
+// Vectors to codes by a linear threshold function, in one pass: what the rounding of float32 leaves open is looked at
+// in float64, and what that leaves open too is named to the caller. No product is ever written to memory.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Half {
 struct SignMap {
     std::size_t n_bits;
     std::size_t n_features;
-    const float* weights;  // (groups, n_features, GROUP), bits beyond the last are zero
+    const float* weights;    // (groups, n_features, GROUP), bits beyond the last are zero
     const float* threshold;  // (groups * GROUP) each
     const float* slope;
     const float* floor;
@@ -35,7 +35,7 @@ struct SignMap {
 // words: (n_rows, n_words), bit t of a row being set where its projection on bit t is at least zero; unused bits are
 // zero. Returns the entries that stay open, as row * n_bits + bit, increasing. Results are the same for any n_threads.
 template <typename Scalar>
-std::vector<std::int64_t> encode_signs(const Scalar* rows, std::size_t n_rows, const SignMap& map, std::uint64_t* words,
-                                       std::size_t n_threads);
+std::vector<std::int64_t> encode_signs(const Scalar* rows, std::size_t n_rows, const SignMap& map,
+                                       std::uint64_t* words, std::size_t n_threads);
 
 }  // namespace asymhash

@@ -60,7 +60,7 @@ ASYMHASH_INLINE void multiply_chain(const float* rows, const float* weights, std
     for (std::size_t r = 0; r < ROWS; ++r) {
 #pragma GCC unroll 8
         for (std::size_t c = 0; c < COLUMNS; ++c) {
-            float* total = totals + r * TILE_BITS + c * N_LANES;
+            float* total = totals + r * RANGE_BITS + c * N_LANES;
             if (!is_first) sums[r][c] += lanes<N_LANES>(total);
             lanes<N_LANES>(total) = sums[r][c];
         }
@@ -69,66 +69,69 @@ ASYMHASH_INLINE void multiply_chain(const float* rows, const float* weights, std
 
 // All chains of all rows with N_GROUPS groups from `group` on, those of one chain together: its weights stay near.
 template <std::size_t N_LANES, std::size_t ROWS, std::size_t N_GROUPS>
-ASYMHASH_INLINE void multiply_groups(const float* panel, std::size_t n_rows, const SignMap& map, std::size_t group,
-                                     Ahead ahead, float* totals) {
+ASYMHASH_INLINE void multiply_groups(const Panel& panel, const SignMap& map, std::size_t group, Ahead ahead,
+                                     float* totals) {
     static_assert(PANEL % ROWS == 0, "a panel must be whole steps");
     const std::size_t d = map.n_features, stride = d * GROUP;
-    const std::size_t n_steps = (d + CHAIN - 1) / CHAIN * ((n_rows + ROWS - 1) / ROWS);
+    const std::size_t n_steps = (d + CHAIN - 1) / CHAIN * ((panel.n_rows + ROWS - 1) / ROWS);
     const std::size_t share = ahead.n_bytes / std::max<std::size_t>(n_steps, 1) + 1;
-    const char *at = ahead.bytes, *end = ahead.bytes + ahead.n_bytes;
-    for (std::size_t f = 0; f < d; f += CHAIN, panel += PANEL * CHAIN) {
+    const float* values = panel.values;
+    std::size_t asked = 0;
+    for (std::size_t f = 0; f < d; f += CHAIN, values += PANEL * CHAIN) {
         const float* weights = map.weights + group * stride + f * GROUP;
-        for (std::size_t r = 0; r < n_rows; r += ROWS) {
-            for (const char* stop = std::min(at + share, end); at < stop; at += 64) __builtin_prefetch(at);
-            multiply_chain<N_LANES, ROWS, N_GROUPS>(panel + r * CHAIN, weights, stride, std::min(CHAIN, d - f), f == 0,
-                                                    totals + r * TILE_BITS);
+        for (std::size_t r = 0; r < panel.n_rows; r += ROWS) {
+            for (const std::size_t stop = std::min(asked + share, ahead.n_bytes); asked < stop; asked += 64) {
+                __builtin_prefetch(ahead.bytes + asked);
+            }
+            multiply_chain<N_LANES, ROWS, N_GROUPS>(values + r * CHAIN, weights, stride, std::min(CHAIN, d - f), f == 0,
+                                                    totals + r * RANGE_BITS);
         }
     }
 }
 
 // Groups one by one: 4 registers of 4 lanes for each of 2 rows, or 2 of 8 for each of 6, are what 16 leave room for.
 template <std::size_t N_LANES, std::size_t ROWS>
-ASYMHASH_INLINE void multiply_one_by_one(const float* panel, std::size_t n_rows, const SignMap& map, const Tile& tile,
+ASYMHASH_INLINE void multiply_one_by_one(const Panel& panel, const SignMap& map, const GroupRange& range,
                                          const Ahead& ahead, float* totals) {
-    for (std::size_t g = 0; g < tile.n_groups; ++g) {
-        multiply_groups<N_LANES, ROWS, 1>(panel, n_rows, map, tile.first + g, g == 0 ? ahead : Ahead{nullptr, 0},
+    for (std::size_t g = 0; g < range.size; ++g) {
+        multiply_groups<N_LANES, ROWS, 1>(panel, map, range.first + g, g == 0 ? ahead : Ahead{nullptr, 0},
                                           totals + g * GROUP);
     }
 }
 
-void multiply_portable(const float* panel, std::size_t n_rows, const SignMap& map, const Tile& tile, const Ahead& ahead,
+void multiply_portable(const Panel& panel, const SignMap& map, const GroupRange& range, const Ahead& ahead,
                        float* totals) {
-    multiply_one_by_one<4, 2>(panel, n_rows, map, tile, ahead, totals);
+    multiply_one_by_one<4, 2>(panel, map, range, ahead, totals);
 }
 
 #if defined(__x86_64__)
-ASYMHASH_AVX2 void multiply_avx2(const float* panel, std::size_t n_rows, const SignMap& map, const Tile& tile,
-                                 const Ahead& ahead, float* totals) {
-    multiply_one_by_one<8, 6>(panel, n_rows, map, tile, ahead, totals);
+ASYMHASH_AVX2 void multiply_avx2(const Panel& panel, const SignMap& map, const GroupRange& range, const Ahead& ahead,
+                                 float* totals) {
+    multiply_one_by_one<8, 6>(panel, map, range, ahead, totals);
 }
 
 // 24 of 32 registers hold sums; with one group 12, which are enough to never wait (2 products a cycle, 4 cycles each).
-ASYMHASH_AVX512 void multiply_avx512(const float* panel, std::size_t n_rows, const SignMap& map, const Tile& tile,
+ASYMHASH_AVX512 void multiply_avx512(const Panel& panel, const SignMap& map, const GroupRange& range,
                                      const Ahead& ahead, float* totals) {
     const Ahead nothing{nullptr, 0};
-    if (tile.n_groups == 4) return multiply_groups<16, 6, 4>(panel, n_rows, map, tile.first, ahead, totals);
-    if (tile.n_groups >= 2) multiply_groups<16, 12, 2>(panel, n_rows, map, tile.first, ahead, totals);
-    if (tile.n_groups == 2) return;
-    const std::size_t last = tile.n_groups - 1;
-    multiply_groups<16, 12, 1>(panel, n_rows, map, tile.first + last, last == 0 ? ahead : nothing,
+    if (range.size == 4) return multiply_groups<16, 6, 4>(panel, map, range.first, ahead, totals);
+    if (range.size >= 2) multiply_groups<16, 12, 2>(panel, map, range.first, ahead, totals);
+    if (range.size == 2) return;
+    const std::size_t last = range.size - 1;
+    multiply_groups<16, 12, 1>(panel, map, range.first + last, last == 0 ? ahead : nothing,
                                totals + last * GROUP);
 }
 #endif
 
-void compare_portable(const float* totals, const float* norms, std::size_t n_rows, const SignMap& map, const Tile& tile,
+void compare_portable(const float* totals, const Panel& panel, const SignMap& map, const GroupRange& range,
                       std::uint64_t* set, std::uint64_t* open) {
-    const std::size_t first = tile.first * GROUP;
-    for (std::size_t r = 0; r < n_rows; ++r, totals += TILE_BITS) {
+    const std::size_t first = range.first * GROUP;
+    for (std::size_t r = 0; r < panel.n_rows; ++r, totals += RANGE_BITS) {
         set[r] = open[r] = 0;
-        for (std::size_t t = 0; t < tile.n_groups * GROUP; ++t) {
+        for (std::size_t t = 0; t < range.size * GROUP; ++t) {
             const float distance = totals[t] - map.threshold[first + t];
             const float length = std::fabs(distance);
-            const float bound = norms[r] * map.slope[first + t] + map.floor[first + t];
+            const float bound = panel.norms[r] * map.slope[first + t] + map.floor[first + t];
             const bool is_sure = (length > bound) & (length < std::numeric_limits<float>::infinity());
             set[r] |= static_cast<std::uint64_t>(distance >= 0) << t;
             open[r] |= static_cast<std::uint64_t>(!is_sure) << t;
@@ -137,15 +140,15 @@ void compare_portable(const float* totals, const float* norms, std::size_t n_row
 }
 
 #if defined(__x86_64__)
-ASYMHASH_AVX2 void compare_avx2(const float* totals, const float* norms, std::size_t n_rows, const SignMap& map,
-                                const Tile& tile, std::uint64_t* set, std::uint64_t* open) {
+ASYMHASH_AVX2 void compare_avx2(const float* totals, const Panel& panel, const SignMap& map, const GroupRange& range,
+                                std::uint64_t* set, std::uint64_t* open) {
     const __m256 infinity = _mm256_set1_ps(std::numeric_limits<float>::infinity());
     const __m256 sign = _mm256_set1_ps(-0.0f);
-    for (std::size_t r = 0; r < n_rows; ++r, totals += TILE_BITS) {
-        const __m256 norm = _mm256_set1_ps(norms[r]);
+    for (std::size_t r = 0; r < panel.n_rows; ++r, totals += RANGE_BITS) {
+        const __m256 norm = _mm256_set1_ps(panel.norms[r]);
         set[r] = open[r] = 0;
-        for (std::size_t t = 0; t < tile.n_groups * GROUP; t += 8) {
-            const std::size_t at = tile.first * GROUP + t;
+        for (std::size_t t = 0; t < range.size * GROUP; t += 8) {
+            const std::size_t at = range.first * GROUP + t;
             const __m256 distance = _mm256_sub_ps(_mm256_loadu_ps(totals + t), _mm256_loadu_ps(map.threshold + at));
             const __m256 length = _mm256_andnot_ps(sign, distance);
             const __m256 bound =
@@ -159,14 +162,14 @@ ASYMHASH_AVX2 void compare_avx2(const float* totals, const float* norms, std::si
     }
 }
 
-ASYMHASH_AVX512 void compare_avx512(const float* totals, const float* norms, std::size_t n_rows, const SignMap& map,
-                                    const Tile& tile, std::uint64_t* set, std::uint64_t* open) {
+ASYMHASH_AVX512 void compare_avx512(const float* totals, const Panel& panel, const SignMap& map,
+                                    const GroupRange& range, std::uint64_t* set, std::uint64_t* open) {
     const __m512 infinity = _mm512_set1_ps(std::numeric_limits<float>::infinity());
-    for (std::size_t r = 0; r < n_rows; ++r, totals += TILE_BITS) {
-        const __m512 norm = _mm512_set1_ps(norms[r]);
+    for (std::size_t r = 0; r < panel.n_rows; ++r, totals += RANGE_BITS) {
+        const __m512 norm = _mm512_set1_ps(panel.norms[r]);
         set[r] = open[r] = 0;
-        for (std::size_t t = 0; t < tile.n_groups * GROUP; t += GROUP) {
-            const std::size_t at = tile.first * GROUP + t;
+        for (std::size_t t = 0; t < range.size * GROUP; t += GROUP) {
+            const std::size_t at = range.first * GROUP + t;
             const __m512 distance = _mm512_sub_ps(_mm512_loadu_ps(totals + t), _mm512_loadu_ps(map.threshold + at));
             const __m512 length = _mm512_abs_ps(distance);
             const __m512 bound =

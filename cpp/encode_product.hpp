@@ -1,4 +1,5 @@
-// The float32 product of a panel of rows with a tile of weights, and the signs that are certain in spite of its rounding.
+// The float32 product of a panel of rows with a range of groups of weights, and the signs that are certain in spite of
+// its rounding.
 #pragma once
 
 #include "encode.hpp"
@@ -6,12 +7,18 @@
 
 namespace asymhash {
 
-constexpr std::size_t TILE_GROUPS = 4;  // at most: a word of 64 bits
-constexpr std::size_t TILE_BITS = TILE_GROUPS * GROUP;
+constexpr std::size_t RANGE_GROUPS = 4;  // at most: a word of codes
+constexpr std::size_t RANGE_BITS = RANGE_GROUPS * GROUP;
 
-struct Tile {
-    std::size_t first;  // group
-    std::size_t n_groups;
+struct Panel {
+    const float* values;  // laid out as encode_rows.hpp says
+    const float* norms;
+    std::size_t n_rows;
+};
+
+struct GroupRange {
+    std::size_t first;
+    std::size_t size;
 };
 
 // The rows of the next panel, asked for while this one is multiplied: by itself the memory would idle then.
@@ -21,11 +28,11 @@ struct Ahead {
 };
 
 struct ProductKernels {
-    // totals: (PANEL, TILE_BITS), of which rows beyond n_rows may be written too.
-    void (*multiply)(const float* panel, std::size_t n_rows, const SignMap& map, const Tile& tile, const Ahead& ahead,
+    // totals: (PANEL, RANGE_BITS), of which rows beyond those of the panel may be written too.
+    void (*multiply)(const Panel& panel, const SignMap& map, const GroupRange& range, const Ahead& ahead,
                      float* totals);
-    // set and open: (n_rows), a bit for each column of the tile's groups.
-    void (*compare)(const float* totals, const float* norms, std::size_t n_rows, const SignMap& map, const Tile& tile,
+    // set and open: (n_rows), a bit for each column of the range.
+    void (*compare)(const float* totals, const Panel& panel, const SignMap& map, const GroupRange& range,
                     std::uint64_t* set, std::uint64_t* open);
 };
 

@@ -82,9 +82,7 @@ class LinearMap:
     def encode(self, vectors: NDArray[Any]) -> BinaryCodes:
         """Return the codes of vectors, the signs of `project`, in blocks of bounded memory."""
         words = np.empty((len(vectors), -(-self.n_bits // 64)), dtype=np.uint64)
-        as_they_are = (
-            vectors.dtype in ENCODED_DTYPES and vectors.flags.c_contiguous and vectors.flags.aligned
-        )
+        as_they_are = vectors.dtype in ENCODED_DTYPES and vectors.flags.c_contiguous and vectors.flags.aligned
         n_values = _STREAMED_VALUES if as_they_are else _CONVERTED_VALUES
         step = max(1, min(n_values // self.n_features, _OPEN_SIGNS // self.n_bits))
         for first in range(0, len(vectors), step):

@@ -44,15 +44,6 @@ def select_between(
 def append_runs(
     items: NDArray[np.int32], counts: NDArray[np.int64], cursors: NDArray[np.int64], out: NDArray[np.int32]
 ) -> None: ...
-def pack_signs(
-    values: NDArray[Any],
-    norms: NDArray[Any],
-    threshold: NDArray[Any],
-    slope: NDArray[Any],
-    floor: NDArray[Any],
-    words: NDArray[np.uint64],
-    open: NDArray[np.int64],
-) -> int: ...
 def encode_signs(
     vectors: NDArray[Any],
     weights: NDArray[np.float32],

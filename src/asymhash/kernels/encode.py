@@ -72,7 +72,9 @@ class SignMap:
             bounds[1:] = np.nextafter(bounds[1:], np.float32(np.inf))
         return cls(
             _on_cache_lines(groups.reshape(n_groups, _GROUP, d).transpose(0, 2, 1)),
-            *bounds,
+            bounds[0],
+            bounds[1],
+            bounds[2],
             weights,
             offset,
             # The sum and the definition each err by at most (d + 2) eps / 2 of the sizes of the terms: twice both.
@@ -128,8 +130,8 @@ def encode_signs(
         expected = f"words must be a C-contiguous uint64 array of shape {shape}"
         raise invalid(where, expected, f"{words.dtype} of shape {words.shape}")
     # Aligned, too: an array may lie on any byte of a file.
-    vectors = np.require(vectors, requirements="CA")
-    return _native.encode_signs(
+    vectors = np.require(vectors, requirements=["C", "A"])
+    open_ = _native.encode_signs(
         vectors.view(np.uint16) if vectors.dtype == np.float16 else vectors,
         sign_map.weights,
         sign_map.threshold,
@@ -141,3 +143,6 @@ def encode_signs(
         words,
         check_threads(n_threads, where=where),
     )
+    return open_.view(
+        np.int64
+    )  # as the compiler's other integer of 64 bits, it would be printed with its dtype
