@@ -35,7 +35,8 @@ format: setup ## put all Python files into the one style
 
 # The sanitized module has an environment of its own, which finds the tools in .venv: there the editable installation
 # would put itself before every other asymhash. A test asks the module whether it is the sanitized one. What pytest
-# captures by file descriptor is lost when a sanitizer ends the process, so only sys is captured.
+# captures by file descriptor is lost when a sanitizer ends the process, so only sys is captured. libstdc++ is loaded
+# along, which Python may not have: libasan looks for the function that throws at the start, and never again.
 SANITIZED := build/sanitize
 sanitize: setup ## run the tests of the kernels under AddressSanitizer and UndefinedBehaviorSanitizer
 	@wanted="$$(cat $(VENV)/installed)"; \
@@ -48,7 +49,7 @@ sanitize: setup ## run the tests of the kernels under AddressSanitizer and Undef
 	    echo "$$tools" > "$$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tools.pth"; \
 	    echo "$$wanted" > $(SANITIZED)/installed; \
 	fi
-	ASYMHASH_EXPECT_SANITIZED=1 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
+	ASYMHASH_EXPECT_SANITIZED=1 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
 	    $(SANITIZED)/bin/python -m pytest -q --capture=sys tests/kernels $(ARGS)
 

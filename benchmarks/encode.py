@@ -17,6 +17,7 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from asymhash.kernels import limit_threads, usable_cores
 from asymhash.linear_map import LinearMap
 
 SHAPES = [(1_000_000, 128, bits) for bits in (16, 32, 64, 128)] + [(200_000, 512, 64)]
@@ -57,16 +58,17 @@ def main() -> int:
     parser.add_argument("--features", type=int, default=128)
     parser.add_argument("--bits", type=int, default=64)
     parser.add_argument("--dtype", action="append", help="default: float32 float64 uint8 float16")
-    parser.add_argument("--threads", type=int, help="default: as many as BLAS takes")
+    parser.add_argument("--threads", type=int, help="default: all cores")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--min-ratio", type=float, default=0.0)
     arguments = parser.parse_args()
     shapes = [(arguments.items, arguments.features, arguments.bits)] if arguments.items else SHAPES
+    n_threads = arguments.threads or usable_cores()
     worst = float("inf")
     print("   items features bits    dtype  product   encode  M items/s  ratio")
     for dtype in arguments.dtype or ("float32", "float64", "uint8", "float16"):
         for n, d, n_bits in shapes:
-            with threadpool_limits(arguments.threads, user_api="blas"):
+            with threadpool_limits(n_threads, user_api="blas"), limit_threads(n_threads):
                 bare, ours = measured(made(n, d, np.dtype(dtype)), n_bits, arguments.repeats)
             worst = min(worst, bare / ours)
             print(

@@ -31,6 +31,7 @@ NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of asymhash; call them through asymhash.kernels.";
     m.def("hamming_distances", &hamming_distances, nb::arg("queries").noconvert(), nb::arg("items").noconvert(),
           nb::arg("out").noconvert());
+    asymhash::bind_encode(m);
     asymhash::bind_search(m);
     asymhash::bind_tiles(m);
     asymhash::bind_training(m);

@@ -29,6 +29,7 @@ inline void insist_on_words(const Codes& queries, const Codes& items) {
     insist(items.n_words >= 1 && items.n_words <= MAX_WORDS, "codes must have 1 to 16 words");
 }
 
+void bind_encode(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_tiles(nanobind::module_& m);
 void bind_training(nanobind::module_& m);

@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "bindings.hpp"
-#include "signs.hpp"
+#include "squares.hpp"
 #include "tiles.hpp"
 
 namespace nb = nanobind;
@@ -46,23 +46,6 @@ void append(const Vector<const std::int32_t>& items, const Vector<const std::int
 }
 
 template <typename Scalar>
-std::size_t pack(const Matrix<const Scalar>& values, const Vector<const Scalar>& norms,
-                       const Vector<const Scalar>& threshold, const Vector<const Scalar>& slope,
-                       const Vector<const Scalar>& floor, const Matrix<std::uint64_t>& words,
-                       const Vector<std::int64_t>& open) {
-    const std::size_t n_items = values.shape(0), n_bits = values.shape(1);
-    insist(norms.size() == n_items, "norms must have one entry for each row");
-    insist(threshold.size() == n_bits && slope.size() == n_bits && floor.size() == n_bits,
-           "threshold, slope and floor must have one entry for each column");
-    insist(words.shape(0) == n_items && words.shape(1) == (n_bits + 63) / 64, "words must be (rows, columns / 64)");
-    insist(open.size() >= values.size(), "open must have room for all values");
-    const Projection<Scalar> projection{values.data(),    n_items,      n_bits,      norms.data(),
-                                                  threshold.data(), slope.data(), floor.data()};
-    nb::gil_scoped_release released;
-    return pack_signs(projection, words.data(), open.data());
-}
-
-template <typename Scalar>
 void squares(const Matrix<const Scalar>& vectors, const Vector<Scalar>& out) {
     insist(out.size() == vectors.shape(0), "out must have one entry for each row");
     nb::gil_scoped_release released;
@@ -75,9 +58,6 @@ void define_for(nb::module_& m) {
     m.def("select_between", &select<Scalar>, nb::arg("values").noconvert(), nb::arg("low").noconvert(),
           nb::arg("high").noconvert(), nb::arg("below").noconvert(), nb::arg("inside").noconvert(),
           nb::arg("columns").noconvert(), nb::arg("found").noconvert());
-    m.def("pack_signs", &pack<Scalar>, nb::arg("values").noconvert(), nb::arg("norms").noconvert(),
-          nb::arg("threshold").noconvert(), nb::arg("slope").noconvert(), nb::arg("floor").noconvert(),
-          nb::arg("words").noconvert(), nb::arg("open").noconvert());
     m.def("row_squares", &squares<Scalar>, nb::arg("vectors").noconvert(), nb::arg("out").noconvert());
 }
 

@@ -1,15 +1,14 @@
 """Vectors to codes by a linear threshold function: what a client needs, and all that it needs.
 
 The projection of a vector is *defined* as the float64 sum of its products with the weights, in NumPy's own
-order, plus the offset. A matrix product is much faster, but its last bits depend on the block, the threads and
-the BLAS; so it only decides the signs that are certain in spite of its rounding, which `_Single` bounds, and
-the rest are computed by definition. That lets `encode` use float32 products, whatever the dtype of the vectors,
-and give the codes of float64.
+order, plus the offset. Other ways are much faster, but their last bits depend on the dtype, the order of the sums
+or the BLAS; so they only decide the signs that are certain in spite of their rounding, and the rest are computed by
+definition. That lets `encode` multiply in float32, whatever the dtype of the vectors, and give the codes of
+float64.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,56 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asymhash.codes import BinaryCodes
-from asymhash.kernels import pack_signs, row_squares
+from asymhash.kernels import ENCODED_DTYPES, SignMap, encode_signs, row_squares
 from asymhash.workers import in_threads
 
 __all__ = ["LinearMap"]
 
-# Numbers in a block of vectors: 1 MiB of float32, which stays in the second-level cache from the conversion
-# through the norms to the product.
-_BLOCK_VALUES = 1 << 18
+_BLOCK_VALUES = 1 << 18  # numbers in a block to project: 2 MiB
+# What `encode` hands to the kernel at once: so much that starting threads takes less than a hundredth of it, and so
+# little that Ctrl-C is heard at once and that at most 32 MiB of open signs, 16 MiB of converted vectors are held.
+_STREAMED_VALUES = 1 << 24
+_OPEN_SIGNS = 1 << 22
+_CONVERTED_VALUES = 1 << 21
 _DIRECT_NUMBERS = 1 << 17  # products by definition held at once: 1 MiB
-# From this share of uncertain signs on, a float64 product of the whole block is faster than definitions:
-# 4 ns for a number by definition against 0.03 ns in a product.
-_FEW_OPEN = 1 / 128
-
-
-@dataclass(frozen=True, eq=False)
-class _Single:
-    """The map in float32: each row scaled by a power of two, and how far a product can be from the truth.
-
-    With u half the distance from 1 to the next float32, a product of d terms in any order errs by at most
-    d u / (1 - d u) |x| |w|, rounding x and w to float32 by u |x| |w| each, and rounding the offset by u |offset|.
-    The hundredth on top leaves room for the bounds' own arithmetic, and keeps what is certain here farther from
-    zero than float64 errs.
-    """
-
-    weights: NDArray[np.float32]  # (n_features, n_bits)
-    threshold: NDArray[np.float32]
-    slope: NDArray[np.float32]
-    floor: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, weights: NDArray[np.float64], offset: NDArray[np.float64]) -> _Single:
-        d = weights.shape[1]
-        exponents = np.frexp(np.abs(weights).max(axis=1))[1]
-        scaled = np.ldexp(weights, -exponents[:, None])
-        with np.errstate(over="ignore"):
-            threshold = -np.ldexp(offset, -exponents)
-            lengths = np.sqrt(np.einsum("td,td->t", scaled, scaled))
-            u = 2.0**-24
-            growth = 1.01 / (1.0 - min(0.5, (d + 8) * u))
-            lost = 2.0**-149  # what underflow takes from one term
-            slope = growth * (d + 5) * u * lengths + math.sqrt(d) * lost
-            # Squares of numbers below 2^-75 vanish from the norm: sqrt(d) 2^-74 bounds what it may lack.
-            floor = growth * u * np.abs(threshold) + math.sqrt(d) * (slope * 2.0**-74 + lengths * lost)
-            floor += (d + 1) * lost
-            return cls(
-                np.ascontiguousarray(scaled.T.astype(np.float32)),
-                threshold.astype(np.float32),
-                np.nextafter(slope.astype(np.float32), np.float32(np.inf)),
-                np.nextafter(floor.astype(np.float32), np.float32(np.inf)),
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +73,7 @@ class LinearMap:
         result = np.empty((len(vectors), self.n_bits))
 
         def project_block(block: slice) -> None:
-            result[block] = self._double_block(vectors[block])[0]
+            result[block] = self._project_block(vectors[block])
 
         for _ in in_threads(project_block, self._blocks(len(vectors))):
             pass
@@ -121,60 +82,46 @@ class LinearMap:
     def encode(self, vectors: NDArray[Any]) -> BinaryCodes:
         """Return the codes of vectors, the signs of `project`, in blocks of bounded memory."""
         words = np.empty((len(vectors), -(-self.n_bits // 64)), dtype=np.uint64)
-
-        def encode_block(block: slice) -> None:
-            words[block] = self._single_block(vectors[block])
-
-        for _ in in_threads(encode_block, self._blocks(len(vectors))):
-            pass
+        as_they_are = vectors.dtype in ENCODED_DTYPES and vectors.flags.c_contiguous and vectors.flags.aligned
+        n_values = _STREAMED_VALUES if as_they_are else _CONVERTED_VALUES
+        step = max(1, min(n_values // self.n_features, _OPEN_SIGNS // self.n_bits))
+        for first in range(0, len(vectors), step):
+            part = slice(first, first + step)
+            self._encode_part(vectors[part], words[part])
         words.flags.writeable = False
         return BinaryCodes(words, self.n_bits)
+
+    def _encode_part(self, vectors: NDArray[Any], words: NDArray[np.uint64]) -> None:
+        rows = vectors if vectors.dtype in ENCODED_DTYPES else vectors.astype(np.float64)
+        open_ = encode_signs(rows, self._sign_map, words)
+        step = max(1, _DIRECT_NUMBERS // self.n_features)
+        for first in range(0, open_.size, step):
+            items, bits = np.divmod(open_[first : first + step], self.n_bits)
+            _set_bits(words, items, bits, self._by_definition(vectors, items, bits) >= 0)
 
     def _blocks(self, n_items: int) -> list[slice]:
         step = max(1, _BLOCK_VALUES // max(self.n_features, self.n_bits))
         return [slice(first, min(first + step, n_items)) for first in range(0, n_items, step)]
 
     @cached_property
-    def _single(self) -> _Single:
-        return _Single.of(self.weights, self.offset)
+    def _sign_map(self) -> SignMap:
+        return SignMap.of(self.weights, self.offset)
 
-    def _single_block(self, vectors: NDArray[Any]) -> NDArray[np.uint64]:
-        """Codes of a block by a float32 product; by a float64 one where that leaves many signs open."""
-        single = self._single
-        # Numbers beyond float32 become infinite, their signs stay open.
-        with np.errstate(over="ignore", invalid="ignore"):
-            block = np.asarray(vectors, dtype=np.float32, order="C")
-            norms = np.sqrt(row_squares(block))
-            product = block @ single.weights
-        words, open_ = pack_signs(product, norms, single.threshold, single.slope, single.floor)
-        if open_.size > _FEW_OPEN * product.size:
-            return self._double_block(vectors)[1]
-        if open_.size:
-            items, bits = np.divmod(open_, self.n_bits)
-            _set_bits(words, items, bits, self._by_definition(vectors, items, bits) >= 0)
-        return words
-
-    def _double_block(self, vectors: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-        """Projections of a block by a float64 product, those near zero by definition, and the codes."""
+    def _project_block(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+        """Projections of a block by a product, those near zero by definition."""
         # C order: a product must not depend on how the caller keeps equal numbers.
         block = np.asarray(vectors, dtype=np.float64, order="C")
         values = block @ self.weights.T
         values += self.offset
         # The product and the definition each err by at most (d + 2) eps / 2 (|x| |w| + |offset|): twice their sum.
         slope = 2 * (self.n_features + 4) * float(np.finfo(np.float64).eps)
-        lengths, zero = np.sqrt(row_squares(self.weights)), np.zeros(self.n_bits)
-        words, open_ = pack_signs(
-            values,
-            np.sqrt(row_squares(block)),
-            zero,
-            slope * lengths,
-            slope * np.abs(self.offset) + 1e-300,
-        )
-        items, bits = np.divmod(open_, self.n_bits)
-        exact = self._by_definition(block, items, bits)
-        values[items, bits] = exact
-        _set_bits(words, items, bits, exact >= 0)
-        return values, words
+        lengths, norms = np.sqrt(row_squares(self.weights)), np.sqrt(row_squares(block))
+        bounds = norms[:, None] * (slope * lengths)
+        bounds += slope * np.abs(self.offset) + 1e-300
+        # Not the other way round: what is no number is open too.
+        items, bits = np.nonzero(~(np.abs(values) > bounds))
+        values[items, bits] = self._by_definition(block, items, bits)
+        return values
 
     def _by_definition(
         self, vectors: NDArray[Any], items: NDArray[np.int64], bits: NDArray[np.int64]

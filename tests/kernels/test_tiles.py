@@ -1,4 +1,4 @@
-"""The kernels for tiles of products and for signs, against their twins at every instruction level."""
+"""The kernels for tiles of products and for squares, against their twins at every instruction level."""
 
 import re
 
@@ -93,22 +93,6 @@ def test_append_runs_writes_nothing_outside(counts, cursors, message):
 
 @pytest.mark.parametrize("scalar", SCALARS)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_pack_signs_equals_reference(forced_level, scalar, width):
-    rng = np.random.default_rng(width)
-    values = rng.standard_normal((40, width)).astype(scalar)
-    values[rng.random(values.shape) < 0.02] = rng.choice([np.nan, np.inf, -np.inf])
-    threshold = rng.standard_normal(width).astype(scalar)
-    values[7] = threshold  # at the threshold: set, and open
-    norms = rng.random(40).astype(scalar)
-    slope, floor = (0.1 * rng.random(width).astype(scalar) for _ in range(2))
-    words, near = kernels.pack_signs(values, norms, threshold, slope, floor)
-    assert_same((words, near), reference.pack_signs(values, norms, threshold, slope, floor))
-    assert {7 * width + t for t in range(width)} <= set(near.tolist())
-    assert len(near) < values.size
-
-
-@pytest.mark.parametrize("scalar", SCALARS)
-@pytest.mark.parametrize("width", WIDTHS)
 def test_row_squares_equal_reference_bit_by_bit(forced_level, scalar, width):
     vectors = np.random.default_rng(width).standard_normal((5, width)).astype(scalar)
     found = kernels.row_squares(vectors)
@@ -129,7 +113,3 @@ def test_wrong_tiles_are_refused_by_name():
         InvalidType, match=r"high must be an array of float64 of shape \(2,\), got dtype float32"
     ):
         kernels.select_between(values, column, column.astype(np.float32))
-    with pytest.raises(
-        InvalidArgument, match=r"^pack_signs: slope must be an array .* \(3,\), got shape \(2,\)"
-    ):
-        kernels.pack_signs(values, column, row, column, row)

@@ -10,12 +10,13 @@ What lies behind it::
           -> cpp/scan*, cpp/hamming.cpp     blocks of items, every query over each block
             -> portable | avx2 | avx512     chosen by cpp/cpu.cpp when called
     select_between, append_runs             tiles.py, cpp/tiles.cpp: one tile of a matrix product
-    pack_signs, row_squares                 tiles.py, cpp/signs.cpp: from a projection to codes
+    row_squares                             tiles.py, cpp/squares.cpp
+    encode_signs                            encode.py, cpp/encode*: from vectors to codes, without the product
     products with M, histograms, rows       training.py, cpp/products.cpp, cpp/classify.cpp: imported from there
 
 Codes come as rows of 64-bit words, bit i of a code being bit i % 64 of word i // 64. Every instruction level
 gives the same results: they are integers or chosen entries, but for the sums of `row_squares`, whose order is
-fixed. `reference` says what they are.
+fixed, and for which signs `encode_signs` leaves open. `reference` says what they are.
 """
 
 from __future__ import annotations
@@ -29,17 +30,21 @@ from numpy.typing import NDArray
 from asymhash.checks import check_choice
 from asymhash.kernels import _native
 from asymhash.kernels.arguments import MAX_WORDS, WORD_BITS, check_pair
+from asymhash.kernels.encode import ENCODED_DTYPES, SignMap, encode_signs
 from asymhash.kernels.search import distance_counts, items_within, nearest_items
 from asymhash.kernels.threads import limit_threads, n_threads, usable_cores
-from asymhash.kernels.tiles import Between, append_runs, pack_signs, row_squares, select_between
+from asymhash.kernels.tiles import Between, append_runs, row_squares, select_between
 
 __all__ = [
+    "ENCODED_DTYPES",
     "MAX_WORDS",
     "REFERENCE",
     "WORD_BITS",
     "Between",
+    "SignMap",
     "append_runs",
     "distance_counts",
+    "encode_signs",
     "force_level",
     "hamming_distances",
     "items_within",
@@ -48,7 +53,6 @@ __all__ = [
     "limit_threads",
     "n_threads",
     "nearest_items",
-    "pack_signs",
     "row_squares",
     "sanitized",
     "select_between",

@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 sanitized: bool
+encode_chain: int
+encode_group: int
 
 def hamming_distances(
     queries: NDArray[np.uint64], items: NDArray[np.uint64], out: NDArray[np.uint16]
@@ -42,15 +44,18 @@ def select_between(
 def append_runs(
     items: NDArray[np.int32], counts: NDArray[np.int64], cursors: NDArray[np.int64], out: NDArray[np.int32]
 ) -> None: ...
-def pack_signs(
-    values: NDArray[Any],
-    norms: NDArray[Any],
-    threshold: NDArray[Any],
-    slope: NDArray[Any],
-    floor: NDArray[Any],
+def encode_signs(
+    vectors: NDArray[Any],
+    weights: NDArray[np.float32],
+    threshold: NDArray[np.float32],
+    slope: NDArray[np.float32],
+    floor: NDArray[np.float32],
+    exact_weights: NDArray[np.float64],
+    exact_offset: NDArray[np.float64],
+    exact_slope: float,
     words: NDArray[np.uint64],
-    open: NDArray[np.int64],
-) -> int: ...
+    n_threads: int,
+) -> NDArray[np.int64]: ...
 def row_squares(vectors: NDArray[Any], out: NDArray[Any]) -> None: ...
 def levels() -> list[str]: ...
 def level() -> str: ...

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asymhash.errors import invalid, invalid_type
 from asymhash.kernels import _native
 
-__all__ = ["Between", "append_runs", "pack_signs", "row_squares", "select_between"]
+__all__ = ["Between", "append_runs", "row_squares", "select_between"]
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -90,50 +90,6 @@ def append_runs(
     except ValueError as error:
         found = f"{len(items)} items, {len(counts)} counts and room for {len(out)}"
         raise invalid("append_runs", str(error), found) from None
-
-
-def pack_signs(
-    values: NDArray[Real],
-    norms: NDArray[Real],
-    threshold: NDArray[Real],
-    slope: NDArray[Real],
-    floor: NDArray[Real],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Pack `values >= threshold`, and name the entries too near to the threshold; use it to encode.
-
-    Parameters
-    ----------
-    values : float32 or float64 array of shape (n_items, n_bits)
-    norms : array of shape (n_items,)
-    threshold, slope, floor : arrays of shape (n_bits,)
-        Entry (i, t) is too near where its distance from `threshold[t]` is at most
-        `norms[i] * slope[t] + floor[t]`, or is not finite.
-
-    Returns
-    -------
-    words : uint64 array of shape (n_items, ceil(n_bits / 64))
-        Bit t of an item is bit t % 64 of its word t // 64.
-    near : int64 array
-        The entries too near, as `i * n_bits + t`, increasing.
-
-    Examples
-    --------
-    >>> one = np.ones(2)
-    >>> pack_signs(np.array([[-5.0, 1.5], [9.0, 0.0]]), np.array([1.0, 0.5]), one, one, 0 * one)
-    (array([[2],
-           [1]], dtype=uint64), array([1]))
-    """
-    where = "pack_signs"
-    values = _check_matrix(values, where=where, name="values")
-    n_items, n_bits = values.shape
-    norms = _check_vector(norms, values, n_items, where=where, name="norms")
-    threshold = _check_vector(threshold, values, n_bits, where=where, name="threshold")
-    slope = _check_vector(slope, values, n_bits, where=where, name="slope")
-    floor = _check_vector(floor, values, n_bits, where=where, name="floor")
-    words = np.empty((n_items, -(-n_bits // 64)), dtype=np.uint64)
-    near = np.empty(values.size, dtype=np.int64)
-    size = _native.pack_signs(values, norms, threshold, slope, floor, words, near)
-    return words, near[:size].copy()
 
 
 def row_squares(vectors: NDArray[Real]) -> NDArray[Real]:

@@ -3,6 +3,7 @@
 Tests compare the compiled kernels with these at every instruction level.
 """
 
+from asymhash.kernels.reference.encode import encode_signs
 from asymhash.kernels.reference.search import (
     distance_counts,
     hamming_distances,
@@ -11,7 +12,6 @@ from asymhash.kernels.reference.search import (
 )
 from asymhash.kernels.reference.tiles import (
     append_runs,
-    pack_signs,
     row_squares,
     select_between,
 )
@@ -29,13 +29,13 @@ __all__ = [
     "append_runs",
     "descend_in_order",
     "distance_counts",
+    "encode_signs",
     "hamming_distances",
     "items_within",
     "logistic_descent",
     "lookup_product",
     "nearest_items",
     "orders_of",
-    "pack_signs",
     "pair_histogram",
     "positives_histogram",
     "positives_product",

@@ -11,7 +11,6 @@ from asymhash.kernels.tiles import Between
 
 __all__ = [
     "append_runs",
-    "pack_signs",
     "row_squares",
     "select_between",
 ]
@@ -64,43 +63,6 @@ def append_runs(
     for row, run in enumerate(np.split(items, np.cumsum(counts)[:-1])):
         out[cursors[row] : cursors[row] + counts[row]] = run
         cursors[row] += counts[row]
-
-
-def pack_signs(
-    values: NDArray[Real],
-    norms: NDArray[Real],
-    threshold: NDArray[Real],
-    slope: NDArray[Real],
-    floor: NDArray[Real],
-) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Pack `values >= threshold`, and name the entries too near to the threshold.
-
-    Parameters
-    ----------
-    values : float32 or float64 array of shape (n_items, n_bits)
-    norms : array of shape (n_items,)
-    threshold, slope, floor : arrays of shape (n_bits,)
-
-    Returns
-    -------
-    words : uint64 array of shape (n_items, ceil(n_bits / 64))
-    near : int64 array
-
-    Examples
-    --------
-    >>> one = np.ones(2)
-    >>> pack_signs(np.array([[-5.0, 1.5]]), np.array([1.0]), one, one, 0 * one)
-    (array([[2]], dtype=uint64), array([1]))
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        distance = values - threshold
-        bound = norms[:, None] * slope + floor
-        sure = (np.abs(distance) > bound) & np.isfinite(distance)
-    n_items, n_bits = values.shape
-    bools = np.zeros((n_items, -(-n_bits // 64) * 64), dtype=bool)
-    bools[:, :n_bits] = distance >= 0
-    words = np.packbits(bools, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-    return words, np.flatnonzero(~sure)
 
 
 def row_squares(vectors: NDArray[Real]) -> NDArray[Real]:
