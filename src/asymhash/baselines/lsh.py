@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -96,7 +97,8 @@ class LSH(BaseHasher):
         assert isinstance(linear_map, LinearMap)
         first = LinearMap(linear_map.weights[:n_bits], linear_map.offset[:n_bits])
         return [
-            self.model_.replace(
+            replace(
+                self.model_,
                 n_bits=n_bits,
                 query_map=first,
                 database_map=first,
