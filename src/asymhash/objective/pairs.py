@@ -263,10 +263,11 @@ class PackedGains:
         if x.dtype == np.int8:
             # What the lower halves can add is at most half a unit of the upper ones for each item: where that could
             # turn the sign, it is added.
-            near = np.flatnonzero(np.abs(total) <= len(columns) * (_HALF // 2))
-            if near.size:
+            sizes, bound = np.abs(total), len(columns) * (_HALF // 2)
+            if sizes.min(initial=bound + 1) <= bound:
+                near = np.flatnonzero(sizes <= bound)
                 total[near] += self._rest(rows, columns, side, near, whole)
-        return total.astype(np.float64) * (unit / self._scale)
+        return np.multiply(total, unit / self._scale)
 
     def _transformed(
         self, rows: Words, columns: Words, side: str, x: NDArray[np.float64]
