@@ -185,9 +185,8 @@ def gist() -> Record:
                 ah.average_precision(hasher.encode_queries(queries), hasher.database_codes_, truth)
                 for hasher in (ah.LinV(16, random_state=seed).fit(database, similarity) for seed in range(8))
             ]
-        print(
-            f"  2500 of them, 16 bits, {path}: step AP of 8 seeds {np.mean(found[path]):.4f} +- {np.std(found[path]) / np.sqrt(8):.4f}"
-        )
+        mean, error = np.mean(found[path]), np.std(found[path]) / np.sqrt(len(found[path]))
+        print(f"  2500 of them, 16 bits, {path}: step AP {mean:.4f} +- {error:.4f} (8 seeds)")
     return {"whole": record, "part_average_precision": found}
 
 
