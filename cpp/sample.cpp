@@ -20,6 +20,10 @@ constexpr std::size_t ITEMS_PER_SQUARE = 4;
 // any, and fewer queries do not pay for the drawing (0.08 ms of 40,000 among 10^6 items, to save each 0.01 ms).
 constexpr std::size_t SMALLEST_SEARCHED_K = 48, SEARCHING_QUERIES = 16;
 
+// A sample that is searched has at most so many words: 2 MiB. Beyond, its drawing alone, of which every item is a line of
+// the cache that is read for it, costs more than a falling threshold: 14 ms of 45 at 10^7 items, 64 bits and k = 100.
+constexpr std::size_t MOST_SEARCHED_WORDS = std::size_t{1} << 18;
+
 // How many of the k nearest should be in a sample that is counted, in one that is searched, and the fewest items to
 // sample. More of them make the guess better and dearer.
 constexpr std::size_t COUNTED_HITS = 16, SEARCHED_HITS = 4, SMALLEST_SAMPLE = 512;
@@ -94,10 +98,12 @@ std::vector<std::size_t> searched_thresholds(const Search& search, const Part& p
 std::vector<std::size_t> guess_thresholds(const Search& search, const Part& part, std::size_t k) {
     const std::size_t n_items = part.last_item - part.first_item, n_words = search.items.n_words;
     const std::size_t n_queries = part.last_query - part.first_query;
-    const bool counts = k >= n_items / ITEMS_PER_SQUARE / k, searches = k >= SMALLEST_SEARCHED_K && n_queries >= SEARCHING_QUERIES;
+    const bool counts = k >= n_items / ITEMS_PER_SQUARE / k;
+    const bool searches = k >= SMALLEST_SEARCHED_K && n_queries >= SEARCHING_QUERIES;
     const std::size_t n_hits = counts ? COUNTED_HITS : SEARCHED_HITS;
     const std::size_t n_wanted = std::max(SMALLEST_SAMPLE, n_hits * n_items / k);
-    if (!(counts || searches) || n_items < 4 * n_wanted) {
+    const bool is_too_large = !counts && n_wanted * n_words > MOST_SEARCHED_WORDS;
+    if (!(counts || searches) || is_too_large || n_items < 4 * n_wanted) {
         return std::vector<std::size_t>(n_queries, row_size_of(search));
     }
     const std::size_t step = n_items / n_wanted;

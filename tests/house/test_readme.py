@@ -65,5 +65,5 @@ def test_table_is_what_the_demo_prints(tmp_path):
     tables = stdout.split("The query is")[0]
     assert number.sub("", shown[0]).split() == number.sub("", tables).split()
     ours, theirs = ([float(found) for found in number.findall(text)] for text in (shown[0], tables))
-    assert len(ours) == 3 * 5 * 4 * 2
+    assert len(ours) == 3 * 8 * 4 * 2
     assert ours == pytest.approx(theirs, abs=TOLERANCE)
