@@ -219,7 +219,7 @@ def million() -> Record:
 
 
 def scaling() -> Record:
-    """Time against items at 16 and 32 bits, and against bits at 20,000 items; slopes of log time are fitted."""
+    """Time against items at 16 and 32 bits, and against bits at 10,000 items; slopes of log time are fitted."""
     items = {
         n_bits: [
             _in_process(_mixture, n_bits, n_items=n, n_queries=min(n, 10_000), n_features=32, average=50)
@@ -228,7 +228,7 @@ def scaling() -> Record:
         for n_bits in (16, 32)
     }
     bits = [
-        _in_process(_mixture, n_bits, n_items=20_000, n_queries=20_000, n_features=32, average=50)
+        _in_process(_mixture, n_bits, n_items=10_000, n_queries=10_000, n_features=32, average=50)
         for n_bits in (8, 16, 24, 32, 48, 64, 96, 128)
     ]
     for record in [*items[16], *items[32], *bits]:
@@ -256,7 +256,7 @@ def _draw(items: dict[int, list[Record]], bits: list[Record]) -> None:
     left.set(xlabel="items (training queries: at most 10,000)", ylabel="seconds to fit Lin:V")
     sizes = [record["n_bits"] for record in bits]
     seconds = [record["fit_seconds"] for record in bits]
-    label = f"20,000 items: slope {_slope(sizes, seconds):.2f}"
+    label = f"10,000 items: slope {_slope(sizes, seconds):.2f}"
     print(label)
     right.loglog(sizes, seconds, marker="o", label=label)
     right.set(xlabel="bits", ylabel="seconds to fit Lin:V", xticks=sizes, xticklabels=sizes)
