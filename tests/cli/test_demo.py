@@ -9,7 +9,7 @@ import pytest
 
 from asymhash import BinaryCodes, datasets
 from asymhash.cli.demo import DemoResult, DemoSize, print_summaries, run_demo
-from asymhash.cli.pictures import spread_out
+from asymhash.cli.pictures import _COLOURS, _MARKERS, spread_out
 from asymhash.cli.search import describe, find_nearest_digits
 from asymhash.cli.tables import CAPPED
 from asymhash.experiments import KeptCodes
@@ -30,6 +30,10 @@ def test_demo_writes_two_pictures(shown: tuple[Path, DemoResult]) -> None:
     for path in folder.iterdir():
         assert path.read_bytes().startswith(b"\x89PNG")
         assert path.stat().st_size > 10_000
+
+
+def test_every_method_has_a_colour_and_a_marker_of_its_own() -> None:
+    assert len(set(_COLOURS)) == len(set(_MARKERS)) >= len(METHODS)
 
 
 def test_demo_measures_every_method_on_every_set(shown: tuple[Path, DemoResult]) -> None:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_average_precision", "draw_search", "spread_out"]
 
-# Okabe and Ito's colours, told apart with any colour vision; the markers tell them apart without colour.
-_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Okabe and Ito's colours and a grey, told apart with any colour vision; the markers tell them apart without colour.
+_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00", "#8C8C8C")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _LABEL_GAP = 0.05  # of the height of a panel: labels nearer than this would run into each other
 
 
