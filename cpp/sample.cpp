@@ -28,22 +28,18 @@ constexpr std::size_t MOST_SEARCHED_WORDS = std::size_t{1} << 18;
 // sample. More of them make the guess better and dearer.
 constexpr std::size_t COUNTED_HITS = 16, SEARCHED_HITS = 4, SMALLEST_SAMPLE = 512;
 
-// A number that looks random (splitmix64's mixing: Steele, Lea, Flood 2014), the same on every run.
-std::uint64_t mixed(std::uint64_t number) {
-    std::uint64_t z = (number + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 // One item of every `step` of the part, if allowed. Not always the first of them: items may be interleaved, and with a
-// period that divides the step the sample would know one kind only, and mislead every query.
+// period that divides the step the sample would know one kind only, and mislead every query. So the place inside a step
+// advances by the golden ratio, which no period meets; it costs an addition and a product.
 std::vector<std::uint64_t> draw(const Search& search, const Part& part, std::size_t step) {
     const std::size_t n_words = search.items.n_words;
     std::vector<std::uint64_t> words(divide_up(part.last_item - part.first_item, step) * n_words);
     std::uint64_t* end = words.data();
+    std::uint64_t place = 0x9e3779b97f4a7c15u;  // a fraction of 2^64
     for (std::size_t start = part.first_item; start < part.last_item; start += step) {
-        const std::size_t i = start + mixed(start) % std::min(step, part.last_item - start);
+        const std::uint64_t width = std::min(step, part.last_item - start);
+        const std::size_t i = start + static_cast<std::size_t>((place >> 32) * width >> 32);
+        place += 0x9e3779b97f4a7c15u;
         const std::uint64_t* item = search.items.words + i * n_words;
         for (std::size_t w = 0; w < n_words; ++w) end[w] = item[w];
         const bool allowed = search.allowed == nullptr || (search.allowed[i / 64] >> (i % 64) & 1) != 0;
