@@ -4,6 +4,7 @@
 #include "bindings.hpp"
 #include "code_bits.hpp"
 #include "classify.hpp"
+#include "gradients.hpp"
 #include "products.hpp"
 #include "walsh.hpp"
 
@@ -140,6 +141,18 @@ void descent(const Matrix<const float>& features, const Vector<const float>& gai
     logistic_descent(rows, gain.data(), {n_epochs, first_step, last_step, seed}, w.data());
 }
 
+void gradients(const Words& queries, const Words& items, const Vector<const std::int64_t>& indptr,
+               const Vector<const std::int32_t>& indices, std::size_t n_bits, const Vector<const float>& dissimilar,
+               const Vector<const float>& similar, const Matrix<float>& out, std::size_t n_threads) {
+    const Codes q = codes_of(queries), d = codes_of(items);
+    insist_on_product(q, d, n_bits, dissimilar.shape(0), d.n_items, out.shape(0));
+    insist(similar.shape(0) == n_bits + 1, "table must have n_bits + 1 entries");
+    insist(out.shape(1) == n_bits, "out must have one number for each bit");
+    const Positives pairs = positives_of(indptr, indices, q);
+    nb::gil_scoped_release released;
+    code_gradients(q, d, pairs, n_bits, dissimilar.data(), similar.data(), out.data(), n_threads);
+}
+
 void write_bit(const Matrix<std::uint64_t>& words, std::size_t bit, const Vector<const std::int8_t>& signs) {
     insist(bit < 64 * words.shape(1), "bit must be inside the words");
     insist(signs.shape(0) == words.shape(0), "signs must have one number for each item");
@@ -178,6 +191,8 @@ void bind_training(nb::module_& m) {
           nb::arg("n_threads"));
     m.def("logistic_descent", &descent, exact("features"), exact("gain"), exact("w"), nb::arg("n_epochs"),
           nb::arg("first_step"), nb::arg("last_step"), nb::arg("seed"));
+    m.def("code_gradients", &gradients, exact("queries"), exact("items"), exact("indptr"), exact("indices"),
+          nb::arg("n_bits"), exact("dissimilar"), exact("similar"), exact("out"), nb::arg("n_threads"));
     m.def("set_bit", &write_bit, exact("words"), nb::arg("bit"), exact("signs"));
     m.def("drop_bit", &take_bit, exact("words"), nb::arg("bit"), nb::arg("last"));
 }

@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from asymhash.errors import AsymhashError, invalid, invalid_type
 
-__all__ = ["check_choice", "check_integer", "check_number", "check_vectors", "random_generator", "read_array"]
+__all__ = [
+    "check_boolean",
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_vectors",
+    "random_generator",
+    "read_array",
+]
 
 # Elements looked at in one go: 1 MB of float64 stays in the cache for the second and third look.
 _BLOCK_ELEMENTS = 1 << 17
@@ -105,6 +113,29 @@ def check_number(
     if not inside:
         raise invalid(where, expected, f"{number:g}")
     return number
+
+
+def check_boolean(value: object, *, where: str, name: str) -> bool:
+    """Check a switch.
+
+    Parameters
+    ----------
+    value : object
+    where, name : str
+        Who asks, and for which argument.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> check_boolean(True, where="LinV", name="refine")
+    True
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise invalid_type(where, f"{name} must be True or False", _describe(value))
 
 
 def check_choice(value: object, *, where: str, name: str, choices: Sequence[str]) -> str:

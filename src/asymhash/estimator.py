@@ -60,6 +60,11 @@ class NestedModels(BaseEstimator):
         return kept  # type: ignore[no-any-return]
 
     @property
+    def nests(self) -> bool:
+        """Whether a fit holds every shorter one, as `truncate` gives them out."""
+        return False
+
+    @property
     def database_codes_(self) -> BinaryCodes:
         """Codes of the database items of the training."""
         check_is_fitted(self, "model_")

@@ -209,11 +209,12 @@ def run_trial(trial: Trial, on_bits: Callable[[int], None] | None = None) -> Out
     n_features = split.database.shape[1] if pca is None else min(pca, split.database.shape[1])
     fitted: dict[int, tuple[Any, float]] = {}
     records = []
+    nests = _estimator(trial, max(trial.bits), pca).nests
     for n_bits in sorted(trial.bits):
         used = method.longest(n_bits, n_features)
-        length = method.longest(max(trial.bits), n_features) if method.nests else used
+        length = method.longest(max(trial.bits), n_features) if nests else used
         if length not in fitted:
-            fitted[length] = _fit(trial, split, length, pca, on_bits if method.nests else None)
+            fitted[length] = _fit(trial, split, length, pca, on_bits if nests else None)
         hasher, seconds = fitted[length]
         if used != length:
             hasher = hasher.truncate(used)
@@ -231,18 +232,22 @@ def run_trial(trial: Trial, on_bits: Callable[[int], None] | None = None) -> Out
             )
         )
         if on_bits is not None:
-            on_bits(n_bits if not method.nests else max(trial.bits))
+            on_bits(max(trial.bits) if nests else n_bits)
     kept = KeptCodes(query_codes, database_codes, split.query_ids, split.database_ids)
     return Outcome(
         trial, tuple(records), len(split.database), len(split.queries), kept if trial.keep_codes else None
     )
 
 
+def _estimator(trial: Trial, n_bits: int, pca: int | None) -> Any:
+    method = find_method(trial.method)
+    return method.create(n_bits, random_state=trial.split.seed, pca=pca, **dict(trial.parameters))
+
+
 def _fit(
     trial: Trial, split: PaperProtocol, n_bits: int, pca: int | None, on_bits: Callable[[int], None] | None
 ) -> tuple[Any, float]:
-    method = find_method(trial.method)
-    hasher = method.create(n_bits, random_state=trial.split.seed, pca=pca, **dict(trial.parameters))
+    method, hasher = find_method(trial.method), _estimator(trial, n_bits, pca)
     begin = time.perf_counter()
     if method.takes_queries:
         hasher.fit(

@@ -37,7 +37,7 @@ class Method:
     learns_similarity : bool
         Whether `fit` uses a similarity; without it the vectors alone decide.
     nests : bool
-        Whether a long fit passes through the shorter ones (`truncate`).
+        Whether a long fit with the default parameters holds the shorter ones (`truncate`).
     takes_queries : bool
         Whether the estimator can learn from training queries that are not the database, and tells of every bit.
     takes_pca : bool
@@ -128,7 +128,7 @@ _ROWS = (
         needs="similarity",
         cost="bits^2 x queries x items",
         learns_similarity=True,
-        nests=True,
+        nests=False,
         takes_queries=True,
     ),
     Method(
@@ -140,7 +140,7 @@ _ROWS = (
         needs="similarity",
         cost="as lin-v",
         learns_similarity=True,
-        nests=True,
+        nests=False,
         takes_queries=True,
     ),
     Method(
@@ -152,7 +152,7 @@ _ROWS = (
         needs="similarity",
         cost="as lin-v, five times more",
         learns_similarity=True,
-        nests=True,
+        nests=False,
         takes_queries=True,
     ),
     Method(

@@ -45,10 +45,10 @@ class Preparation:
         """Width of the features."""
         return (len(self.mean) if self.components is None else len(self.components)) + (self.constant != 0)
 
-    def features(self, vectors: NDArray[Any]) -> NDArray[np.float64]:
+    def features(self, vectors: NDArray[Any], dtype: type[np.floating[Any]] = np.float64) -> NDArray[Any]:
         """Features of vectors, shape (n, n_components [+ 1])."""
         width = self.n_features - (self.constant != 0)
-        result = np.empty((len(vectors), self.n_features))
+        result = np.empty((len(vectors), self.n_features), dtype=dtype)
         start = 0
         for block in self._blocks(vectors):
             result[start : start + len(block), :width] = block

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_integer, check_vectors
 from asymhash.estimator import BaseHasher, provenance_of
 from asymhash.model import Model
 from asymhash.preparation import Preparation
+from asymhash.rotation import best_rotation
 from asymhash.task import random_generator
 
 __all__ = ["ITQ"]
@@ -81,7 +82,7 @@ class ITQ(BaseHasher):
         features = self._features_of(X)
         with threadpool_limits(1, user_api="blas"):
             preparation = Preparation.learn(vectors, pca=n_bits)
-            rotation = _rotation(preparation.features(vectors), n_bits, n_iterations, rng)
+            rotation = best_rotation(preparation.features(vectors), n_iterations, rng)
             linear_map = preparation.fold(rotation.T)
         model = Model(
             method="ITQ",
@@ -92,15 +93,3 @@ class ITQ(BaseHasher):
             provenance=provenance_of(self),
         )
         return self._keep([model], nests=False, features=features)
-
-
-def _rotation(
-    components: NDArray[np.float64], n_bits: int, n_iterations: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Rotation R (n_bits, n_bits) that minimises |sign(V R) - V R| by alternation; each step is an SVD."""
-    rotation: NDArray[np.float64] = np.linalg.qr(rng.standard_normal((n_bits, n_bits)))[0]
-    for _ in range(n_iterations):
-        signs = np.where(components @ rotation >= 0, 1.0, -1.0)
-        left, _, right = np.linalg.svd(components.T @ signs)
-        rotation = left @ right
-    return rotation

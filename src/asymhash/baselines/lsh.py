@@ -59,6 +59,11 @@ class LSH(BaseHasher):
         self.pca = pca
         self.random_state = random_state
 
+    @property
+    def nests(self) -> bool:
+        """Whether a fit holds every shorter one: always."""
+        return True
+
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Draw the hyperplanes and encode the database.
 

@@ -137,6 +137,17 @@ def walsh_correlation(
     weights: NDArray[np.int64],
     n_threads: int,
 ) -> None: ...
+def code_gradients(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    n_bits: int,
+    dissimilar: NDArray[np.float32],
+    similar: NDArray[np.float32],
+    out: NDArray[np.float32],
+    n_threads: int,
+) -> None: ...
 def logistic_descent(
     features: NDArray[np.float32],
     gain: NDArray[np.float32],

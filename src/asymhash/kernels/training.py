@@ -20,6 +20,7 @@ __all__ = [
     "FEATURE_STEP",
     "MAX_WALSH_BITS",
     "MAX_WEIGHT",
+    "code_gradients",
     "drop_bit",
     "krawtchouk",
     "logistic_descent",
@@ -208,6 +209,34 @@ def logistic_descent(
     row = start.copy()
     _native.logistic_descent(features, gain, row, n_epochs, *steps, seed)
     return row
+
+
+def code_gradients(
+    queries: Words,
+    items: Words,
+    positives: Positives,
+    n_bits: int,
+    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Sum over all items, for each query and bit, the entry of the pair's own table times the item's sign.
+
+    Parameters
+    ----------
+    queries, items, positives, n_bits
+        Codes of m queries and n items, and the similar pairs.
+    tables : (dissimilar, similar)
+        An entry for each distance 0..n_bits.
+
+    Examples
+    --------
+    >>> codes = np.array([[0b00], [0b01], [0b11]], np.uint64)
+    >>> tables = np.array([1, 10, 100], np.float32), np.array([2, 20, 200], np.float32)
+    >>> code_gradients(codes[:1], codes, (np.array([0, 1]), np.array([1], np.int32)), 2, tables)
+    array([[119.,  79.]], dtype=float32)
+    """
+    out = np.empty((len(queries), n_bits), dtype=np.float32)
+    _native.code_gradients(queries, items, *positives, n_bits, *tables, out, n_threads())
+    return out
 
 
 @lru_cache(maxsize=64)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,13 +15,20 @@ from asymhash.errors import invalid_type
 from asymhash.estimator import provenance_of
 from asymhash.kernels import training
 from asymhash.learn.descent import BitRecord, DescentSettings, ProgressCallback, Step, grow
-from asymhash.learn.families import Family
+from asymhash.learn.families import Bit, Family
 from asymhash.learn.sides import HalfBit
 from asymhash.model import Model, Objective
 from asymhash.objective import LOSSES
+from asymhash.objective.loss import Loss
+from asymhash.objective.pairs import pairs_of
+from asymhash.objective.threshold import best_threshold
 from asymhash.similarity import Similarity
 
-__all__ = ["check_settings", "codes_of", "fit_models"]
+__all__ = ["Finish", "check_settings", "codes_of", "fit_models", "step_of"]
+
+
+Finish: TypeAlias = Callable[[Step], tuple[Step, float]]
+"""Makes a step's bits better, all together; gives them and the unit of the loss that they were learned in."""
 
 
 def check_settings(
@@ -34,8 +41,6 @@ def check_settings(
             f"{where}.fit", "callback must be callable or None", f"a {type(callback).__name__}"
         )
     loss = check_choice(estimator.loss, where=where, name="loss", choices=tuple(LOSSES))
-    if estimator.n_alternations is not None:
-        check_integer(estimator.n_alternations, where=where, name="n_alternations", low=1)
     starts, sweeps = (
         check_integer(getattr(estimator, name), where=where, name=name, low=0)
         for name in ("n_random_starts", "n_sweeps")
@@ -59,32 +64,47 @@ def fit_models(
     rng: np.random.Generator,
     callback: ProgressCallback | None,
     encoders: Callable[[Step], dict[str, Any]],
+    finish: Finish | None = None,
 ) -> tuple[list[Model], list[BitRecord]]:
     """Grow the code and freeze a model after each bit; `encoders` gives the parts of `Model` that encode.
 
-    To be called with one BLAS thread: sums on several differ in their last bits, and with them a sign near zero.
+    With `finish`, which makes other bits of the last step's, there is one model, of these bits. To be called with one BLAS thread: sums on several differ in their last bits, and with them a sign near zero.
     """
     provenance = provenance_of(estimator, similarity)
     models, history = [], []
     for step in grow(family, similarity, settings=settings, n_bits=n_bits, rng=rng):
+        scale = settings.loss_scale(step.record.n_bits)
+        if finish is not None and step.record.n_bits == n_bits:
+            step, scale = finish(step)
         record = step.record
+        history.append(record)
+        if callback is not None:
+            callback(record)
+        if finish is not None and record.n_bits < n_bits:
+            continue
         parameters = {**provenance["parameters"], "n_bits": record.n_bits}
         models.append(
             Model(
                 method=type(estimator).__name__,
                 n_bits=record.n_bits,
                 database_codes=codes_of([bit.database for bit in step.bits]),
-                objective=Objective(
-                    estimator.loss, settings.beta, record.threshold, settings.loss_scale(record.n_bits)
-                ),
+                objective=Objective(estimator.loss, settings.beta, record.threshold, scale),
                 provenance={**provenance, "parameters": parameters},
                 **encoders(step),
             )
         )
-        history.append(record)
-        if callback is not None:
-            callback(record)
     return models, history
+
+
+def step_of(bits: Sequence[Bit], similarity: Similarity, *, beta: float, loss: Loss, **facts: Any) -> Step:
+    """Step of bits that were learned together: finds theta and the objective; `facts` complete its record."""
+    pairs = pairs_of(similarity, len(bits))
+    for bit in bits:
+        pairs.add(bit.u, bit.v)
+    theta, total = best_threshold(*pairs.histograms(), beta=beta, loss=loss)
+    n_pairs = similarity.n_queries * similarity.n_items
+    record = BitRecord(n_bits=len(bits), objective=total / n_pairs, threshold=theta, **facts)
+    return Step(record, tuple(bits))
 
 
 def codes_of(halves: list[HalfBit]) -> BinaryCodes:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from asymhash.learn.families import Family, TwoSides
 from asymhash.learn.fitting import codes_of
 from asymhash.learn.hasher import DatabaseEncoder, ObjectiveHasher
-from asymhash.learn.sides import FreeSide, LinearSide
+from asymhash.learn.refine import FREE
+from asymhash.learn.sides import FreeSide, LinearSide, Side
 from asymhash.linear_map import LinearMap
 from asymhash.preparation import Preparation
 from asymhash.task import Task
@@ -47,11 +48,11 @@ class LinV(ObjectiveHasher):
         Random starts of a new bit, beside the rank-one start.
     n_sweeps : int, default 1
         Sweeps over all bits after each new bit. None costs .04 of AP at 16 bits, two gain nothing.
-    n_alternations : int, optional
-        Times that a bit's query side and database side are updated in turn when it is visited. None: once, which
-        was as good as more.
     n_epochs : int, default 10
         Epochs of SGD for one row of W_q.
+    refine : bool, default True
+        Refine all bits together after the descent over single bits, from the best of several starts. False is the
+        paper's optimisation, whose codes are part of one another (`truncate`).
     pca : int, optional
         Learn on at most so many principal components. Use it above some 100 features: the rank-one start of a new
         bit overfits there.
@@ -91,23 +92,27 @@ class LinV(ObjectiveHasher):
     BinaryCodes(200 items, 4 bits)
     """
 
+    _side = FREE
     _alternations = 1
 
     @staticmethod
     def _default_loss_scale(n_bits: int) -> float:
         return max(1.0, math.sqrt(n_bits) / 4.0)
 
-    def _database_side(
-        self, task: Task, preparation: Preparation, query_side: LinearSide
-    ) -> tuple[Family, DatabaseEncoder]:
-        """Free codes; what is kept gives codes to items that arrive later: U, and a linear map fitted to V."""
-        fitted = _FittedMap(preparation, task.database, query_side.features if task.is_self else None)
-        family = TwoSides(query_side, FreeSide(len(task.database)), self._n_alternations())
-        return family, lambda step: {
+    def _database_side(self, task: Task, preparation: Preparation, query: LinearSide) -> Side:
+        return FreeSide(len(task.database))
+
+    def _database_encoder(self, task: Task, preparation: Preparation, query: LinearSide) -> DatabaseEncoder:
+        """Keep what gives codes to items that arrive later: U, and a linear map fitted to V."""
+        fitted = _FittedMap(preparation, task.database, query.features if task.is_self else None)
+        return lambda step: {
             "database_map": fitted.to([bit.v for bit in step.bits]),
             "database_map_is_learned": False,
             "query_codes": codes_of([bit.query for bit in step.bits]),
         }
+
+    def _family(self, query: LinearSide, database: Side) -> Family:
+        return TwoSides(query, database, self._alternations)
 
 
 class _FittedMap:

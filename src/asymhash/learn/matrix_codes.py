@@ -118,6 +118,11 @@ class MatrixCodes(NestedModels):
             )
         return self._keep(models, history)
 
+    @property
+    def nests(self) -> bool:
+        """Whether a fit holds every shorter one: always."""
+        return True
+
     def encode_database(self, similarity: Similarity) -> BinaryCodes:
         """Give codes to new columns: those that no flip of a single bit improves.
 
@@ -136,6 +141,8 @@ class MatrixCodes(NestedModels):
     def _family(self, similarity: object) -> Family:
         if not isinstance(self.symmetric, bool):
             raise invalid_type("MatrixCodes", "symmetric must be True or False", repr(self.symmetric))
+        if self.n_alternations is not None:
+            check_integer(self.n_alternations, where="MatrixCodes", name="n_alternations", low=1)
         where = "MatrixCodes.fit"
         similarity = _check_similarity(similarity, where=where)
         check_learnable(similarity, where=where, name="similarity")

@@ -6,7 +6,7 @@ A `HalfBit` is one column of U or of V, with the row of the linear map that make
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,10 @@ class LinearSide:
         assert half.row is not None
         new = self._half(self.rows.learn(gain, half.row, rng))
         return new if gain @ new.signs > gain @ half.signs else half
+
+    def with_row(self, row: NDArray[np.floating[Any]]) -> HalfBit:
+        """Bit of a given row."""
+        return self._half(row.astype(np.float64))
 
     def regressed(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
         """Row whose projection is nearest to the direction, by least squares."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from asymhash.learn.families import Family, SharedLinear
-from asymhash.learn.hasher import DatabaseEncoder, ObjectiveHasher
-from asymhash.learn.sides import LinearSide
-from asymhash.preparation import Preparation
-from asymhash.task import Task
+from asymhash.learn.hasher import ObjectiveHasher
+from asymhash.learn.refine import SHARED
+from asymhash.learn.sides import LinearSide, Side
 
 __all__ = ["SymmetricLinear"]
 
@@ -16,8 +15,8 @@ class SymmetricLinear(ObjectiveHasher):
 
     Parameters
     ----------
-    n_bits, beta, loss, loss_scale, n_random_starts, n_sweeps, n_alternations, n_epochs, pca, random_state
-        As for `LinV`; None alternates three times.
+    n_bits, beta, loss, loss_scale, n_random_starts, n_sweeps, n_epochs, refine, pca, random_state
+        As for `LinV`.
 
     Attributes
     ----------
@@ -33,10 +32,9 @@ class SymmetricLinear(ObjectiveHasher):
     True
     """
 
+    _side = SHARED
     _alternations = 3
 
-    def _database_side(
-        self, task: Task, preparation: Preparation, query_side: LinearSide
-    ) -> tuple[Family, DatabaseEncoder]:
-        database_side, encoder = self._linear_database_side(task, preparation, query_side)
-        return SharedLinear(query_side, database_side, self._n_alternations()), encoder
+    def _family(self, query: LinearSide, database: Side) -> Family:
+        assert isinstance(database, LinearSide)
+        return SharedLinear(query, database, self._alternations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, final
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from asymhash.checks import read_array
 from asymhash.errors import invalid, invalid_type
 
-__all__ = ["Ids", "OriginValue", "Similarity"]
+__all__ = ["Ids", "OriginValue", "Similarity", "stacked"]
 
 OriginValue: TypeAlias = str | int | float | bool | None
 Ids: TypeAlias = slice | ArrayLike
@@ -201,6 +201,24 @@ class Similarity:
             if key not in _QUIET and value is not None and not follows:
                 words.append(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}")
         return f"Similarity({m} queries x {n} items, {self.share_positive:.1%} similar, {' '.join(words)})"
+
+
+def stacked(parts: Sequence[Similarity]) -> Similarity:
+    """Put the queries of similarities to one database under each other; the origin is the first one's.
+
+    Examples
+    --------
+    >>> stacked([Similarity([0, 1], [2], (1, 3)), Similarity([0, 2], [0, 1], (1, 3))]).to_dense()
+    array([[-1, -1,  1],
+           [ 1,  1, -1]], dtype=int8)
+    """
+    starts = np.cumsum([0, *(part.n_positives for part in parts)])
+    indptr = np.concatenate(
+        [[0], *(part.indptr[1:] + start for part, start in zip(parts, starts[:-1], strict=True))]
+    )
+    indices = np.concatenate([part.indices for part in parts])
+    n_queries = sum(part.n_queries for part in parts)
+    return Similarity(indptr, indices, (n_queries, parts[0].n_items), origin=parts[0].origin)
 
 
 def _from_scipy(matrix: sp.csr_array, origin: Mapping[str, OriginValue]) -> Similarity:

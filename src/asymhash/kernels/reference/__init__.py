@@ -16,6 +16,7 @@ from asymhash.kernels.reference.tiles import (
     select_between,
 )
 from asymhash.kernels.reference.training import (
+    code_gradients,
     descend_in_order,
     logistic_descent,
     lookup_product,
@@ -27,6 +28,7 @@ from asymhash.kernels.reference.training import (
 
 __all__ = [
     "append_runs",
+    "code_gradients",
     "descend_in_order",
     "distance_counts",
     "encode_signs",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from asymhash.kernels.reference.search import hamming_distances
 
 __all__ = [
+    "code_gradients",
     "descend_in_order",
     "logistic_descent",
     "lookup_product",
@@ -95,6 +96,32 @@ def positives_histogram(
     distances = hamming_distances(queries, items)
     owners = np.repeat(np.arange(len(queries)), np.diff(indptr))
     return np.bincount(distances[owners, indices], minlength=n_bits + 1)
+
+
+def code_gradients(
+    queries: NDArray[np.uint64],
+    items: NDArray[np.uint64],
+    positives: tuple[NDArray[np.int64], NDArray[np.int32]],
+    n_bits: int,
+    tables: tuple[NDArray[np.float32], NDArray[np.float32]],
+) -> NDArray[np.float32]:
+    """Sum over all items, for each query and bit, the entry of the pair's own table times the item's sign.
+
+    Examples
+    --------
+    >>> codes = np.array([[0b00], [0b01], [0b11]], np.uint64)
+    >>> tables = np.array([1, 10, 100], np.float32), np.array([2, 20, 200], np.float32)
+    >>> code_gradients(codes[:1], codes, (np.array([0, 1]), np.array([1], np.int32)), 2, tables)
+    array([[119.,  79.]], dtype=float32)
+    """
+    dissimilar, similar = (table.astype(np.float64) for table in tables)
+    distances = hamming_distances(queries, items)
+    entries = dissimilar[distances]
+    indptr, indices = positives
+    owners = np.repeat(np.arange(len(queries)), np.diff(indptr))
+    entries[owners, indices] = similar[distances[owners, indices]]
+    bits = np.unpackbits(items.view(np.uint8), axis=1, bitorder="little")[:, :n_bits]
+    return (entries @ (2.0 * bits - 1.0)).astype(np.float32)
 
 
 def logistic_descent(
