@@ -168,7 +168,9 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", action="append", choices=list({**SOURCES, **claims.DATA}), help="repeatable; all")
+    parser.add_argument(
+        "--data", action="append", choices=list({**SOURCES, **claims.DATA}), help="repeatable; all"
+    )
     parser.add_argument("--setting", action="append", choices=list(RULE), help="repeatable; both")
     parser.add_argument(
         "--method", action="append", choices=list(METHODS), help="repeatable; the paper's, LSH, ITQ"

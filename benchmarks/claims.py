@@ -160,13 +160,21 @@ def cells(scores: Scores, kind: str) -> list[Cell]:
             seeds = set.intersection(*(set(values) for values in methods.values())) if methods else set()
             if not seeds or not set(OTHERS) & set(methods):
                 continue
-            means = {name: float(np.mean([values[seed] for seed in seeds])) for name, values in methods.items()}
+            means = {
+                name: float(np.mean([values[seed] for seed in seeds])) for name, values in methods.items()
+            }
             ours = max((name for name in ASYMMETRIC if name in means), key=means.__getitem__)
             other = max((name for name in OTHERS if name in means), key=means.__getitem__)
             differences = [methods[ours][seed] - methods[other][seed] for seed in sorted(seeds)]
-            error = float(np.std(differences, ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else np.nan
+            error = (
+                float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
+                if len(differences) > 1
+                else np.nan
+            )
             found.append(
-                Cell(data, bits, (ours, means[ours]), (other, means[other]), float(np.mean(differences)), error)
+                Cell(
+                    data, bits, (ours, means[ours]), (other, means[other]), float(np.mean(differences)), error
+                )
             )
     return found
 
@@ -189,7 +197,9 @@ def print_claims(scores: Scores) -> None:
 
 def _words_of(cell: Cell) -> str:
     ours, other = cell.ours, cell.other
-    return f"{ours[0]} {ours[1]:.3f}, {other[0]} {other[1]:.3f}, **{cell.difference:+.3f}** +- {cell.error:.3f}"
+    return (
+        f"{ours[0]} {ours[1]:.3f}, {other[0]} {other[1]:.3f}, **{cell.difference:+.3f}** +- {cell.error:.3f}"
+    )
 
 
 def _mean(scores: Scores, data: str, method: str, bits: int, kind: str) -> tuple[float, float, int]:
@@ -220,7 +230,8 @@ def _print_targets(scores: Scores) -> None:
         means = [_mean(scores, data, "lin-v", bits, "step_pairs") for bits in TARGET_BITS]
         if means[0][2]:
             row = [
-                f"{mean:.3f} +- {spread:.3f} ({target})" for (mean, spread, _), target in zip(means, targets, strict=True)
+                f"{mean:.3f} +- {spread:.3f} ({target})"
+                for (mean, spread, _), target in zip(means, targets, strict=True)
             ]
             print(f"| {data} | {means[0][2]} | " + " | ".join(row) + " |")
 

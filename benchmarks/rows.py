@@ -133,7 +133,9 @@ def _fit(split: Any, solve: Callable[[Solver, Floats, Floats], Floats] | None, s
     RowClassifier.learn = SGD if solve is None else learn  # type: ignore[method-assign]
     try:
         begin = time.perf_counter()
-        hasher = ah.LinV(max(BITS), random_state=seed).fit(split.database, split.train_similarity)
+        hasher = ah.LinV(max(BITS), refine=False, random_state=seed).fit(
+            split.database, split.train_similarity
+        )
         seconds = time.perf_counter() - begin
     finally:
         RowClassifier.learn = SGD  # type: ignore[method-assign]

@@ -3,9 +3,11 @@
     python benchmarks/train.py protocol      # against the NumPy path, 1000 items; a minute
     python benchmarks/train.py gist          # 20,019 x 512 GIST vectors, 64 bits (ASYMHASH_DATA); minutes
     python benchmarks/train.py million       # 1,000,000 x 128, 10,000 training queries, 16 and 32 bits; many minutes
+    python benchmarks/train.py refinement    # what refining all bits costs beside the descent, 1000 items; a minute
     python benchmarks/train.py scaling       # time against items and bits, drawn to docs/images; many minutes
 
-Each fit runs in a process of its own, which tells its time, its peak memory and where the time went. Results go to
+"protocol" and "scaling" measure the paper's descent (`refine=False`), "gist" and "million" both. Each fit runs in a
+process of its own, which tells its time, its peak memory and where the time went. Results go to
 benchmarks/records/train-NAME.json.
 """
 
@@ -40,6 +42,7 @@ PARTS = {
         "positives_product",
         "positives_product_real",
     ),
+    "gradients": ("code_gradients",),
     "histograms": ("pair_histogram", "walsh_histogram", "positives_histogram"),
     "rows by SGD": ("logistic_descent",),
     "bits": ("set_bit", "drop_bit"),
@@ -53,7 +56,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = {"protocol": protocol, "gist": gist, "million": million, "scaling": scaling}
+    parts = {
+        "protocol": protocol,
+        "gist": gist,
+        "million": million,
+        "refinement": refinement,
+        "scaling": scaling,
+    }
     parser.add_argument("part", choices=list(parts))
     chosen = parser.parse_args().part
     record = parts[chosen]()
@@ -87,15 +96,19 @@ def _timed_kernels(seconds: dict[str, float]) -> Iterator[None]:
 
 
 def _in_process(
-    make: Callable[..., tuple[NDArray[Any], NDArray[Any] | None, Any]], n_bits: int, **given: Any
+    make: Callable[..., tuple[NDArray[Any], NDArray[Any] | None, Any]],
+    n_bits: int,
+    *,
+    refine: bool = False,
+    **given: Any,
 ) -> Record:
     """Make data and fit Lin:V in a fresh process, so that peak memory is that of this fit."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
-        return pool.apply(_fit, (make, n_bits, given))
+        return pool.apply(_fit, (make, n_bits, refine, given))
 
 
-def _fit(make: Callable[..., Any], n_bits: int, given: dict[str, Any]) -> Record:
+def _fit(make: Callable[..., Any], n_bits: int, refine: bool, given: dict[str, Any]) -> Record:
     database, queries, average = make(**given)
     begin = time.perf_counter()
     similarity = ah.similarity.neighbors(
@@ -104,7 +117,7 @@ def _fit(make: Callable[..., Any], n_bits: int, given: dict[str, Any]) -> Record
     searched = time.perf_counter()
     inside: dict[str, float] = defaultdict(float)
     with _timed_kernels(inside):
-        hasher = ah.LinV(n_bits, random_state=0).fit(database, similarity, queries=queries)
+        hasher = ah.LinV(n_bits, refine=refine, random_state=0).fit(database, similarity, queries=queries)
     fitted = time.perf_counter()
     inside["all else"] = fitted - searched - sum(inside.values())
     peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
@@ -114,6 +127,7 @@ def _fit(make: Callable[..., Any], n_bits: int, given: dict[str, Any]) -> Record
         "n_queries": similarity.n_queries,
         "n_features": database.shape[1],
         "n_bits": n_bits,
+        "refine": refine,
         "n_positives": similarity.n_positives,
         "neighbours_seconds": round(searched - begin, 2),
         "fit_seconds": round(fitted - searched, 3),
@@ -127,7 +141,8 @@ def _print(record: Record) -> None:
     total = record["neighbours_seconds"] + record["fit_seconds"]
     print(
         f"{record['n_items']:>9,} items x {record['n_features']}, {record['n_queries']:,} queries, "
-        f"{record['n_bits']} bits: {total:.1f} s (neighbours {record['neighbours_seconds']:.1f} s, "
+        f"{record['n_bits']} bits{', refined' if record['refine'] else ''}: {total:.1f} s "
+        f"(neighbours {record['neighbours_seconds']:.1f} s, "
         f"fit {record['fit_seconds']:.1f} s), peak {record['peak_mib']:,} MiB"
     )
     shares = {name: value / record["fit_seconds"] for name, value in record["parts_seconds"].items()}
@@ -148,7 +163,9 @@ def protocol() -> Record:
                 level = kernels.REFERENCE if path == "reference" else kernels.levels()[-1]
                 with kernels.force_level(level):
                     begin = time.perf_counter()
-                    hasher = ah.LinV(32, random_state=seed).fit(split.database, split.train_similarity)
+                    hasher = ah.LinV(32, refine=False, random_state=seed).fit(
+                        split.database, split.train_similarity
+                    )
                     seconds[path].append(time.perf_counter() - begin)
                 found = ah.average_precision(
                     hasher.encode_queries(split.queries), hasher.database_codes_, split.test_similarity
@@ -171,8 +188,9 @@ def _gist_vectors() -> tuple[NDArray[Any], None, int]:
 
 def gist() -> Record:
     """20,019 x 512, 64 bits; and both paths on a part of it that NumPy can do."""
-    record = _in_process(_gist_vectors, 64)
-    _print(record)
+    fits = [_in_process(_gist_vectors, 64, refine=refine) for refine in (False, True)]
+    for record in fits:
+        _print(record)
     data = ah.datasets.load("cifar10_gist_22k").vectors.astype(np.float32)
     order = np.random.default_rng(0).permutation(len(data))
     database, queries = data[order[:2500]], data[order[2500:5000]]
@@ -183,11 +201,14 @@ def gist() -> Record:
         with kernels.force_level(kernels.REFERENCE if path == "reference" else kernels.levels()[-1]):
             found[path] = [
                 ah.average_precision(hasher.encode_queries(queries), hasher.database_codes_, truth)
-                for hasher in (ah.LinV(16, random_state=seed).fit(database, similarity) for seed in range(8))
+                for hasher in (
+                    ah.LinV(16, refine=False, random_state=seed).fit(database, similarity)
+                    for seed in range(8)
+                )
             ]
         mean, error = np.mean(found[path]), np.std(found[path]) / np.sqrt(len(found[path]))
         print(f"  2500 of them, 16 bits, {path}: step AP {mean:.4f} +- {error:.4f} (8 seeds)")
-    return {"whole": record, "part_average_precision": found}
+    return {"fits": fits, "part_average_precision": found}
 
 
 def _mixture(
@@ -209,13 +230,40 @@ def _mixture(
 def million() -> Record:
     """Fit a million items, neighbour search included."""
     records = []
+    size = {"n_items": 1_000_000, "n_queries": 10_000, "n_features": 128, "average": 500}
     for n_bits in (16, 32):
-        record = _in_process(
-            _mixture, n_bits, n_items=1_000_000, n_queries=10_000, n_features=128, average=500
-        )
-        _print(record)
-        records.append(record)
+        for refine in (False, True):
+            record = _in_process(_mixture, n_bits, refine=refine, **size)
+            _print(record)
+            records.append(record)
     return {"fits": records}
+
+
+def refinement() -> Record:
+    """Compare fits with and without refinement of all bits under the paper's protocol, by bits: time and accuracy."""
+    rows = []
+    for source in ("uniform10", "digits"):
+        for n_bits in (8, 16, 32, 64, 128):
+            seconds: dict[bool, list[float]] = {False: [], True: []}
+            precision: dict[bool, list[float]] = {False: [], True: []}
+            for seed in range(3):
+                split = paper_protocol(source, random_state=seed)
+                for refine in (False, True):
+                    begin = time.perf_counter()
+                    hasher = ah.LinV(n_bits, refine=refine, random_state=seed).fit(
+                        split.database, split.train_similarity
+                    )
+                    seconds[refine].append(time.perf_counter() - begin)
+                    found = hasher.encode_queries(split.queries), hasher.database_codes_
+                    precision[refine].append(ah.average_precision(*found, split.test_similarity))
+            best = {refine: min(values) for refine, values in seconds.items()}
+            mean = {refine: float(np.mean(values)) for refine, values in precision.items()}
+            print(
+                f"{source}, {n_bits:>3} bits: descent {best[False]:.3f} s, AP {mean[False]:.3f}; refined "
+                f"{best[True]:.3f} s, {best[True] / best[False]:.1f} times as long, AP {mean[True]:.3f}"
+            )
+            rows.append({"data": source, "n_bits": n_bits, "seconds": best, "average_precision": mean})
+    return {"fits": rows}
 
 
 def scaling() -> Record:

@@ -92,6 +92,8 @@ BAD_PARAMETERS = [
     ("n_sweeps", -1, "n_sweeps must be an integer of at least 0, got -1."),
     ("n_sweeps", 1.5, "n_sweeps must be an integer of at least 0, got 1.5 of type float."),
     ("n_alternations", 0, "n_alternations must be an integer of at least 1, got 0."),
+    ("refine", 1, "refine must be True or False, got 1 of type int."),
+    ("refine", "yes", "refine must be True or False, got 'yes' of type str."),
     ("n_epochs", 0, "n_epochs must be an integer of at least 1, got 0."),
     ("n_iterations", -1, "n_iterations must be an integer of at least 0, got -1."),
     ("n_anchors", 0, "n_anchors must be an integer of at least 1, got 0."),

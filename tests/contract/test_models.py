@@ -144,6 +144,7 @@ def item_loss(model, code, similar):
     objective, total = model.objective, 0.0
     for query, s in zip(model.query_codes.to_signs(int), similar, strict=True):
         margin = s * (sum(int(a) * int(b) for a, b in zip(query, code, strict=True)) - objective.theta)
+        margin /= objective.scale
         one = math.log1p(math.exp(-margin))
         loss = {"logistic": one, "sqrt_logistic": math.sqrt(one), "hinge": max(0.0, 1.0 - margin)}
         total += (objective.beta if s > 0 else 1.0 - objective.beta) * loss[objective.loss]

@@ -13,7 +13,7 @@ AT_THE_EDGE = """
 import ctypes, mmap
 import numpy as np
 from asymhash import kernels
-from asymhash.kernels import reference
+from asymhash.kernels import reference, training
 
 libc = ctypes.CDLL(None, use_errno=True)
 size = 16 * mmap.PAGESIZE
@@ -34,6 +34,10 @@ with kernels.force_level({level!r}):
             assert np.array_equal(kernels.hamming_distances(queries, items), expected)
             counts = kernels.distance_counts(queries, items, 64 * n_words)
             assert counts.sum() == n_items
+            nobody = np.zeros(len(queries) + 1, np.int64), np.zeros(0, np.int32)
+            ones = np.ones(64 * n_words + 1, np.float32)
+            found = training.code_gradients(queries, items, nobody, 64 * n_words, (ones, ones))
+            assert np.abs(found).max() <= n_items
             allowed = np.full(-(-n_items // 64), 2**64 - 1, np.uint64)
             for bitmap in (None, allowed):
                 for several in (queries, items[:3]):

@@ -68,6 +68,40 @@ def test_products_at_every_tail(forced_level, m, n, n_bits):
     assert (far != near).any()
 
 
+@pytest.mark.parametrize("n_bits", LENGTHS)
+def test_code_gradients_at_every_length(forced_level, n_bits):
+    rng = np.random.default_rng(n_bits)
+    queries, items, positives = codes(rng, 9, n_bits), codes(rng, 90, n_bits), positives_of(rng, 9, 90)
+    tables = tuple(rng.standard_normal(n_bits + 1).astype(np.float32) for _ in range(2))
+    wanted = reference.code_gradients(queries, items, positives, n_bits, tables)
+    found = training.code_gradients(queries, items, positives, n_bits, tables)
+    assert found.shape == (9, n_bits) and np.abs(wanted).max() > 1
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("m", "n"), [*SIZES, (31, 255), (32, 256), (33, 257), (70, 520), (0, 5), (4, 0)])
+@pytest.mark.parametrize("n_bits", [3, 40, 64, 130])
+def test_code_gradients_at_every_tail(forced_level, m, n, n_bits):
+    rng = np.random.default_rng(m * n + 1)
+    queries, items = codes(rng, m, n_bits), codes(rng, n, n_bits)
+    tables = tuple(rng.standard_normal(n_bits + 1).astype(np.float32) for _ in range(2))
+    for share in (0.0, 0.3, 1.0):
+        positives = positives_of(rng, m, n, share)
+        wanted = reference.code_gradients(queries, items, positives, n_bits, tables)
+        found = training.code_gradients(queries, items, positives, n_bits, tables)
+        # Sums of n numbers of size one to three in single precision.
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 + 1e-5 * n)
+
+
+def test_code_gradients_know_all_bits_from_none(forced_level):
+    """Distances 0 and 64 with 64 bits: the first entry and the one beyond four registers."""
+    items = np.array([[0], [2**64 - 1]], dtype=np.uint64)
+    table = np.arange(65, dtype=np.float32)
+    nobody = (np.zeros(3, np.int64), np.zeros(0, np.int32))
+    found = training.code_gradients(items, items, nobody, 64, (table, table))
+    np.testing.assert_array_equal(found, np.repeat([[64.0], [-64.0]], 64, axis=1).astype(np.float32))
+
+
 def test_the_largest_sums_do_not_overflow(forced_level):
     """All entries and weights at their limits, over more than one block."""
     n = 2 * 2048 + 5
@@ -128,10 +162,12 @@ def test_any_number_of_threads_gives_the_same(n_bits):
     x = rng.choice([-1, 1], n).astype(np.int16)
     real, floats = rng.standard_normal(n_bits + 1), rng.standard_normal(n)
     mask = training.mask_pairs(positives, n)
+    slopes = tuple(rng.standard_normal(n_bits + 1).astype(np.float32) for _ in range(2))
     calls = [
         lambda: training.lookup_product(queries, items, n_bits, tables[0], x),
         lambda: training.masked_product(queries, items, mask, n_bits, tables, x),
         lambda: training.positives_product_real(queries, items, positives, n_bits, real, floats),
+        lambda: training.code_gradients(queries, items, positives, n_bits, slopes),
         lambda: training.pair_histogram(queries, items, n_bits),
         lambda: training.positives_histogram(queries, items, positives, n_bits),
     ]

@@ -49,7 +49,7 @@ def test_the_history_is_true_and_falls(method, loss):
     X, Q = points(30), points(20, seed=1)
     similarity = ah.similarity.neighbors(Q, X, average=4)
     seen = []
-    hasher = method(5, loss=loss, **FAST).fit(X, similarity, queries=Q, callback=seen.append)
+    hasher = method(5, loss=loss, refine=False, **FAST).fit(X, similarity, queries=Q, callback=seen.append)
     assert tuple(seen) == hasher.history_
     assert [record.n_bits for record in seen] == [1, 2, 3, 4, 5]
     for record in seen:
@@ -198,7 +198,7 @@ def test_two_codes_fit_neighbours_about_as_well_as_one():
 def test_one_bit_tells_something(method, uniform):
     """Calling all pairs dissimilar is a better objective than any bit, and is what theta is for."""
     database, queries, similarity, truth = uniform
-    hasher = method(2, random_state=0).fit(database, similarity).truncate(1)
+    hasher = method(2, refine=False, random_state=0).fit(database, similarity).truncate(1)
     codes = hasher.encode_queries(queries)
     assert len(np.unique(codes.words)) == len(np.unique(hasher.database_codes_.words)) == 2
     assert ah.average_precision(codes, hasher.database_codes_, truth) > 1.15 * truth.share_positive
@@ -217,7 +217,7 @@ def test_every_loss_learns(loss, beta, margin, uniform):
 def test_the_loss_scale_is_part_of_the_model(uniform):
     """At 64 bits a larger unit keeps free codes from fitting the training queries too closely."""
     fits = {
-        scale: ah.LinV(40, loss_scale=scale, random_state=0).fit(uniform[0], uniform[2])
+        scale: ah.LinV(40, loss_scale=scale, refine=False, random_state=0).fit(uniform[0], uniform[2])
         for scale in (1.0, None)
     }
     assert fits[1.0].model_.objective.scale == 1.0
@@ -240,7 +240,7 @@ def memory(name):
 n = int(sys.argv[2])
 X = np.random.default_rng(0).random((n, 8), dtype=np.float32)
 similarity = ah.similarity.labels(np.arange(n) // int(sys.argv[3]))
-hasher = getattr(ah, sys.argv[1])(int(sys.argv[4]), n_epochs=1, n_alternations=1, n_sweeps=0, random_state=0)
+hasher = getattr(ah, sys.argv[1])(int(sys.argv[4]), n_epochs=1, n_sweeps=0, random_state=0)
 part = slice(0, n, n // 200)
 hasher.fit(X[part], similarity.rows(part).columns(part))
 before = memory("VmRSS")

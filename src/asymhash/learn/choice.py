@@ -19,7 +19,7 @@ from asymhash.codes import BinaryCodes
 from asymhash.evaluate import average_precision
 from asymhash.learn.refine import OWN, SHARED, Pool, Refinement, Rows, Signs, refine, refine_a_little
 from asymhash.rotation import best_rotation
-from asymhash.similarity import stacked
+from asymhash.similarity.similarity import stacked
 
 __all__ = ["Greedy", "Refined", "best_refined"]
 
@@ -112,18 +112,18 @@ def best_refined(
         codes = part.greedy.codes if name == "greedy" else part.problem.first_codes(start)
         starts.append(_Scout(part.score(start, codes), name, problem.scale, start))
         for scale in scales:
-            scaled = part.problem.with_scale(scale)
-            rows, codes = refine_a_little(scaled, start, pool, rng, n_epochs=_SCOUT_EPOCHS)
+            in_scale = part.problem.with_scale(scale)
+            rows, codes = refine_a_little(in_scale, start, pool, rng, n_epochs=_SCOUT_EPOCHS)
             scouts.append(_Scout(part.score(rows, codes), name, scale, rows))
-    scout, start = (max(found, key=lambda one: one.score) for found in (scouts, starts))
+    plain, scout = (max(found, key=lambda one: one.score) for found in (starts, scouts))
     rows, codes = refine(problem.with_scale(scout.scale), scout.rows, rng)
     # Where queries are held out the last run has learned from them, so that only the scout can be compared.
-    score = scout.score if part.problem.draw is None else part.score(rows, codes[:, part.items])
-    if score >= start.score:
+    reached = scout.score if part.problem.draw is None else part.score(rows, codes[:, part.items])
+    if reached >= plain.score:
         return Refined(rows, codes, scout.scale, f"refined {scout.name}")
-    if start.name == "greedy":
+    if plain.name == "greedy":
         return Refined(greedy.rows, greedy.codes, problem.scale, "greedy")
-    return Refined(start.rows, problem.first_codes(start.rows), problem.scale, start.name)
+    return Refined(plain.rows, problem.first_codes(plain.rows), problem.scale, plain.name)
 
 
 def _scales(problem: Refinement) -> tuple[float, ...]:
@@ -163,7 +163,7 @@ def _some(n: int, rng: np.random.Generator) -> Ids:
 
 
 def _starts(part: _Part, pool: Pool, rng: np.random.Generator) -> Iterator[tuple[str, Rows]]:
-    """The descent's result; a rotation of the principal components; the symmetric code that is refined from it."""
+    """Yield the descent's result, a rotation of the principal components, and the symmetric code refined from it."""
     problem = part.problem
 
     def both(row: NDArray[np.float32]) -> Rows:

@@ -68,7 +68,8 @@ def fit_models(
 ) -> tuple[list[Model], list[BitRecord]]:
     """Grow the code and freeze a model after each bit; `encoders` gives the parts of `Model` that encode.
 
-    With `finish`, which makes other bits of the last step's, there is one model, of these bits. To be called with one BLAS thread: sums on several differ in their last bits, and with them a sign near zero.
+    With `finish`, which makes other bits of the last step's, there is one model, of these bits. To be called with one
+    BLAS thread: sums on several differ in their last bits, and with them a sign near zero.
     """
     provenance = provenance_of(estimator, similarity)
     models, history = [], []

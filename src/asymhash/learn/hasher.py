@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from asymhash.checks import check_boolean, check_integer, check_number
@@ -197,15 +197,20 @@ class ObjectiveHasher(BaseHasher):
         else:
             database = LinearSide(part.database.astype(np.float64), self.n_epochs)
         steps = grow(
-            self._family(query, database), part.real.similarity, settings=settings, n_bits=part.n_bits, rng=rng
+            self._family(query, database),
+            part.real.similarity,
+            settings=settings,
+            n_bits=part.n_bits,
+            rng=rng,
         )
         *_, last = steps
         return self._greedy(last)
 
     def _greedy(self, step: Step) -> Greedy:
-        rows = np.stack([bit.query.row for bit in step.bits]).astype(np.float32)
-        own = np.stack([bit.database.row for bit in step.bits]).astype(np.float32) if self._side == OWN else None
-        return Greedy(Rows(rows, own), np.stack([bit.v for bit in step.bits]))
+        own = _single([bit.database for bit in step.bits]) if self._side == OWN else None
+        return Greedy(
+            Rows(_single([bit.query for bit in step.bits]), own), np.stack([bit.v for bit in step.bits])
+        )
 
     def _bits(self, found: Refined, query: LinearSide, database: Side) -> list[Bit]:
         """Bits as the descent would leave them, their signs by sums in double precision."""
@@ -236,6 +241,14 @@ class ObjectiveHasher(BaseHasher):
 
 def folded(halves: list[HalfBit], preparation: Preparation) -> LinearMap:
     """Linear map on vectors of the rows of bits."""
+    return preparation.fold(_rows_of(halves))
+
+
+def _single(halves: list[HalfBit]) -> NDArray[np.float32]:
+    return _rows_of(halves).astype(np.float32)
+
+
+def _rows_of(halves: list[HalfBit]) -> NDArray[np.float64]:
     rows = [half.row for half in halves if half.row is not None]
     assert len(rows) == len(halves)
-    return preparation.fold(np.stack(rows))
+    return np.stack(rows)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from asymhash import kernels
@@ -24,11 +25,24 @@ from asymhash.learn.classify import signs_of
 from asymhash.objective.loss import Loss, gain_tables, pair_loss, scaled
 from asymhash.objective.pairs import Pairs, pairs_of
 from asymhash.objective.threshold import best_threshold
-from asymhash.similarity import Similarity, stacked
+from asymhash.similarity import Similarity
+from asymhash.similarity.similarity import stacked
 
-__all__ = ["FREE", "OWN", "SHARED", "Draw", "Pool", "Refinement", "Rows", "Signs", "refine", "refine_a_little"]
+__all__ = [
+    "FREE",
+    "OWN",
+    "SHARED",
+    "Draw",
+    "Pool",
+    "Refinement",
+    "Rows",
+    "Signs",
+    "refine",
+    "refine_a_little",
+]
 
 Floats = NDArray[np.float32]
+Positives = tuple[NDArray[np.int64], NDArray[np.int32]]
 Signs = NDArray[np.int8]
 
 FREE, OWN, SHARED = "free", "own", "shared"
@@ -220,7 +234,6 @@ class _Codes:
             pairs.add(u[bit], v[bit], at=bit)
         return v, _threshold_of(pairs, problem.beta, loss)
 
-
     def settled(self, rows: Rows, v: Signs) -> Signs:
         """Codes V after several sweeps."""
         theta = None
@@ -268,30 +281,49 @@ def _epoch(
     rng: np.random.Generator,
 ) -> Rows:
     """Show every query of the pool once, in batches."""
-    order = rng.permutation(len(pool.features))
-    features, positives = pool.features[order], pool.similarity.to_csr()[order]
-    database, n_items = problem.database, pool.similarity.n_items
-    if n_items > _MOST_ITEMS:
-        seen = np.sort(rng.choice(n_items, _MOST_ITEMS, replace=False))
-        positives, v = positives[:, seen], v[:, seen]
+    seen, database = None, problem.database
+    if pool.similarity.n_items > _MOST_ITEMS:
+        seen = np.sort(rng.choice(pool.similarity.n_items, _MOST_ITEMS, replace=False))
+        v = v[:, seen]
         database = database[seen] if problem.side != FREE else database
     words = _words(v) if problem.side == FREE else None
-    n_batches = _n_batches(pool)
-    for part in np.array_split(np.arange(len(order)), n_batches):
-        chosen = slice(part[0], part[-1] + 1)
-        x, similar = features[chosen], positives[chosen]
-        u = _Sigmoid(x, rows.query)
+    for chosen in np.array_split(rng.permutation(len(pool.features)), _n_batches(pool)):
+        similar = _positives(pool.similarity, chosen, seen)
+        u = _Sigmoid(pool.features[chosen], rows.query)
         if words is not None:
             rows = steps.take(rows, (u.ascent(_pulls(u.words, words, similar, slopes)), None))
             continue
         w = _Sigmoid(database, rows.query if rows.database is None else rows.database)
         ascent = u.ascent(_pulls(u.words, w.words, similar, slopes))
-        other = w.ascent(_pulls(w.words, u.words, similar.T.tocsr(), slopes))
-        if problem.side == SHARED:
-            rows = steps.take(rows, (ascent + other, None))
-        else:
-            rows = steps.take(rows, (ascent, other))
+        other = w.ascent(_pulls(w.words, u.words, _transposed(similar, len(w.words)), slopes))
+        rows = steps.take(rows, (ascent + other, None) if problem.side == SHARED else (ascent, other))
     return rows
+
+
+def _positives(
+    similarity: Similarity, queries: NDArray[np.int64], items: NDArray[np.int64] | None
+) -> Positives:
+    """Similar items of some queries; where `items` are given only those among them, numbered by their place.
+
+    A whole permuted copy would take more memory than all else where a third of the pairs are similar.
+    """
+    first = similarity.indptr[queries]
+    sizes = similarity.indptr[queries + 1] - first
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    indices = similarity.indices[np.arange(starts[-1]) + np.repeat(first - starts[:-1], sizes)]
+    if items is None:
+        return starts, indices.astype(np.int32, copy=False)
+    places = np.searchsorted(items, indices)
+    kept = items[np.minimum(places, len(items) - 1)] == indices
+    return np.concatenate([[0], np.cumsum(kept)])[starts], places[kept].astype(np.int32)
+
+
+def _transposed(positives: Positives, n_items: int) -> Positives:
+    """Similar queries of each item."""
+    starts, indices = positives
+    ones = np.ones(len(indices), dtype=np.int8)
+    by_item = sp.csr_array((ones, indices, starts), shape=(len(starts) - 1, n_items)).tocsc()
+    return by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32)
 
 
 class _Sigmoid:
@@ -311,12 +343,12 @@ class _Sigmoid:
         return ascent
 
 
-def _pulls(queries: NDArray[np.uint64], items: NDArray[np.uint64], similar: Any, slopes: tuple[Floats, Floats]) -> Floats:
-    """Slope of the objective towards +1 for every bit of every query: sum_j G_ij v_jt, G by the distance of the pair."""
-    positives = similar.indptr.astype(np.int64), similar.indices.astype(np.int32)
-    n_bits = len(slopes[0]) - 1
+def _pulls(
+    queries: NDArray[np.uint64], items: NDArray[np.uint64], similar: Positives, slopes: tuple[Floats, Floats]
+) -> Floats:
+    """Slope of the objective towards +1 for each bit of each query: sum_j G_ij v_jt, G by the distance of the pair."""
     multiply = reference.code_gradients if kernels.level() == kernels.REFERENCE else training.code_gradients
-    return multiply(queries, items, positives, n_bits, slopes)
+    return multiply(queries, items, similar, len(slopes[0]) - 1, slopes)
 
 
 def _slopes(problem: Refinement, theta: float) -> tuple[Floats, Floats]:

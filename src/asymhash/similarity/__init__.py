@@ -4,6 +4,6 @@ from asymhash.similarity.labels import labels, shared_labels
 from asymhash.similarity.matrix import from_matrix
 from asymhash.similarity.nearest import nearest
 from asymhash.similarity.neighbors import neighbors
-from asymhash.similarity.similarity import Similarity, stacked
+from asymhash.similarity.similarity import Similarity
 
-__all__ = ["Similarity", "from_matrix", "labels", "nearest", "neighbors", "shared_labels", "stacked"]
+__all__ = ["Similarity", "from_matrix", "labels", "nearest", "neighbors", "shared_labels"]
