@@ -52,8 +52,9 @@ class BitRecord:
         theta.
     seconds : float
         Time of this bit alone.
-    start : {"random", "rank_one"}
-        Which start of the new bit was kept.
+    start : str
+        Which start of the new bit was kept, "random" or "rank_one"; after a refinement, of all bits: "greedy" (this
+        descent's result), "rotation" or "symmetric", with "refined" before it where that gained.
     """
 
     n_bits: int
