@@ -278,7 +278,7 @@ def _failures(rows: list[Row]) -> list[str]:
         setting, mean, bits = str(row["setting"]), row["mean"], row["bits"]
         assert isinstance(mean, dict) and isinstance(bits, int)
         method, recipe = str(row["method"]), str(row["recipe"])
-        is_baseline = method in ("bre", "mlh", "ksh")
+        is_baseline = method in BASELINES and setting == "released"
         name = f"{row['data']}, {setting}, {method} {recipe}".rstrip() + f", {bits} bits"
         reference, tolerance = row["reference"], BASELINE_TOLERANCE if is_baseline else TOLERANCE[setting]
         reached = mean[KIND[setting]]

@@ -8,6 +8,7 @@ over the seeds, which share their split. Settings: the paper's protocol with the
 which nothing was tuned on. MLH chooses among the settings of both recipes by 3 epochs of each.
 
 A run that is interrupted goes on where it was: outcomes are lines of the record, and what is there is not run again.
+With a whole record it prints the tables at once.
 """
 
 from __future__ import annotations
