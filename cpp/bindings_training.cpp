@@ -147,7 +147,7 @@ void gradients(const Words& queries, const Words& items, const Vector<const std:
     const Codes q = codes_of(queries), d = codes_of(items);
     insist_on_product(q, d, n_bits, dissimilar.shape(0), d.n_items, out.shape(0));
     insist(similar.shape(0) == n_bits + 1, "table must have n_bits + 1 entries");
-    insist(out.shape(1) == n_bits, "out must have one number for each bit");
+    insist(n_bits >= 1 && out.shape(1) == n_bits, "out must have one number for each bit, and there must be one");
     const Positives pairs = positives_of(indptr, indices, q);
     nb::gil_scoped_release released;
     code_gradients(q, d, pairs, n_bits, dissimilar.data(), similar.data(), out.data(), n_threads);

@@ -180,6 +180,7 @@ ASYMHASH_INLINE void add_group(const Group& group, const Table& look_up) {
             const std::int64_t end = group.positives.indptr[i + 1];
             const auto last = static_cast<std::int64_t>(first + n);
             for (std::int64_t& p = next[q]; p < end && group.positives.indices[p] < last; ++p) {
+                if (group.positives.indices[p] < static_cast<std::int64_t>(first)) continue;  // not in order: left out
                 const std::size_t j = static_cast<std::size_t>(group.positives.indices[p]) - first;
                 row[j] = group.similar[look_up.distance(block.words + j * n_words, query, n_words)];
             }

@@ -49,10 +49,12 @@ class NestedModels(BaseEstimator):
         where = f"{type(self).__name__}.truncate"
         n_bits = check_integer(n_bits, where=where, name="n_bits", low=1, high=self.model_.n_bits)
         models = self._models_up_to(n_bits)
+        if not models and n_bits == self.model_.n_bits:
+            models = [self.model_]
         if not models:
             raise UnsupportedOperation(
                 f"{where}: the shorter models of {type(self).__name__} are not part of the longer one. "
-                f"Fit again with n_bits={n_bits}."
+                f"Fit again with n_bits={n_bits}{self._or_nesting()}."
             )
         shorter = clone(self).set_params(n_bits=n_bits)
         features = {name: value for name, value in vars(self).items() if name in _FEATURES}
@@ -61,7 +63,7 @@ class NestedModels(BaseEstimator):
 
     @property
     def nests(self) -> bool:
-        """Whether a fit holds every shorter one, as `truncate` gives them out."""
+        """Whether a fit with these parameters holds every shorter one, as `truncate` gives them out."""
         return False
 
     @property
@@ -71,6 +73,10 @@ class NestedModels(BaseEstimator):
         codes = self.model_.database_codes
         assert codes is not None
         return codes
+
+    def _or_nesting(self) -> str:
+        """Tell what else a user may do whose fit does not nest."""
+        return ""
 
     def _models_up_to(self, n_bits: int) -> Sequence[Model]:
         """Models that end in the one of n_bits; none where shorter models are not part of the longer one."""

@@ -226,6 +226,11 @@ def test_version(run) -> None:
             "--method itq takes no principal components but its own, got --pca. Leave it out.",
         ),
         (
+            ["fit", "vectors.npy", "--method", "mlh", "--no-refine", "--output", "m.ahm"],
+            2,
+            "--method mlh has nothing to refine, got --no-refine. Leave it out.",
+        ),
+        (
             ["fit", "vectors.npy", "--method", "lsh", "--query-labels", "labels.npy", "--output", "m.ahm"],
             2,
             "--method lsh learns from the database vectors alone, got --query-labels. Leave it out.",

@@ -14,12 +14,14 @@ from asymhash.learn.refine import (
     Refinement,
     Rows,
     _positives,
+    _pulls,
     _slopes,
+    _Thresholds,
     refine,
     refine_a_little,
 )
 from asymhash.learn.synthetic import SyntheticQueries
-from asymhash.objective import LOSSES, pair_loss, scaled
+from asymhash.objective import LOSSES, scaled
 from asymhash.preparation import Preparation
 from asymhash.similarity import Similarity
 from asymhash.similarity.similarity import stacked
@@ -50,6 +52,11 @@ def problem_of(side, *, n=200, n_bits=6, draw=True, average=15):
     )
 
 
+def own_list(X, origin):
+    made = ah.similarity.neighbors(X, average=9)
+    return Similarity(made.indptr, made.indices, made.shape, origin=origin)
+
+
 def random_rows(problem, seed=0):
     shape = (problem.n_bits, problem.real.features.shape[1])
     query = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
@@ -65,47 +72,61 @@ def precision(problem, rows, v):
 # ---- the gradient
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_slopes_are_the_derivative_of_the_loss(side):
-    problem = problem_of(side, n_bits=7)
+def test_slopes_are_the_derivative_of_the_loss():
+    problem = problem_of(FREE, n_bits=7)
     theta = 1.25
-    dissimilar, similar = _slopes(problem, theta)
+    found = np.stack(_slopes(problem, theta))  # dissimilar, similar
     loss, y = scaled(problem.loss, problem.scale), 7.0 - 2.0 * np.arange(8) - theta
-    wanted = np.stack([0.3 * (loss(-y + 1e-5) - loss(-y - 1e-5)), -0.7 * (loss(y + 1e-5) - loss(y - 1e-5))])
-    found = np.stack([dissimilar, similar])
+    wanted = np.stack([0.3 * (loss(-y - 1e-5) - loss(-y + 1e-5)), 0.7 * (loss(y - 1e-5) - loss(y + 1e-5))])
     assert found[0].max() < 0 < found[1].min()
     assert np.abs(found).max() == pytest.approx(1.0)
     # Differences over two distances are coarser than the derivative, but point the same way everywhere.
-    correlation = np.corrcoef(found.ravel(), wanted.ravel())[0, 1]
-    assert abs(correlation) > 0.98
+    # Rising inner products cost dissimilar pairs and help similar ones.
+    towards = np.stack([-np.abs(wanted[0]), np.abs(wanted[1])])
+    assert np.corrcoef(found.ravel(), towards.ravel())[0, 1] > 0.98
 
 
-def test_the_whole_gradient_is_that_of_the_loss_summed_over_all_pairs():
-    """Moving one u_it towards +1 by a little changes the sum of the pairs' losses by its pull."""
+def test_pulls_tell_what_a_flip_of_a_bit_does_to_the_loss():
+    """A bit that is pulled the other way gains by flipping, as the sum over all pairs says."""
+    problem = problem_of(FREE, n=80, n_bits=6)
+    S = problem.real.similarity.to_dense()
     rng = np.random.default_rng(0)
-    n_bits = 5
-    U, V = (rng.choice([-1.0, 1.0], (n, n_bits)) for n in (8, 12))
-    S = np.where(rng.random((8, 12)) < 0.4, 1, -1)
-    tables = pair_loss(n_bits, 0.5, 0.7, LOSSES["sqrt_logistic"])
-    entries = [np.gradient(np.asarray(table)) / -2.0 for table in (tables.dissimilar, tables.similar)]
-    distance = ((n_bits - U @ V.T) / 2).astype(int)
-    G = np.where(S > 0, entries[1][distance], entries[0][distance])
-    sim = ah.similarity.from_matrix(S)
-    words = [ah.BinaryCodes.from_signs(codes.astype(np.int8)).words for codes in (U, V)]
-    found = kernels.training.code_gradients(
-        *words,
-        (sim.indptr, sim.indices.astype(np.int32)),
-        n_bits,
-        tuple(entry.astype(np.float32) for entry in entries),
-    )
-    np.testing.assert_allclose(found, G @ V, atol=1e-5)
-    # and G is minus the derivative of a pair's loss by its inner product, as far as differences can tell
-    inner = np.flatnonzero((distance > 0).ravel() & (distance < n_bits).ravel())[:10]
-    for pair in inner:
-        i, j = divmod(int(pair), 12)
-        table = tables.similar if S[i, j] > 0 else tables.dissimilar
-        d = distance[i, j]
-        assert G[i, j] == pytest.approx((table[d + 1] - table[d - 1]) / -4.0)
+    U, V = (rng.choice([-1, 1], (80, 6)).astype(np.int8) for _ in range(2))
+    theta = 0.5
+
+    def losses(codes):
+        return (np.where(S > 0, 0.7, 0.3) * problem.loss(S * (codes @ V.T.astype(float) - theta))).sum(axis=1)
+
+    words = [ah.BinaryCodes.from_signs(codes).words for codes in (U, V)]
+    positives = problem.real.similarity.indptr, problem.real.similarity.indices
+    pulls = _pulls(*words, positives, _slopes(problem, theta))
+    falls = np.empty((80, 6))
+    for bit in range(6):
+        flipped = U.astype(float)
+        flipped[:, bit] *= -1
+        falls[:, bit] = losses(U.astype(float)) - losses(flipped)
+    assert np.corrcoef((-pulls * U).ravel(), falls.ravel())[0, 1] > 0.97
+
+
+def test_the_way_back_through_the_sign_is_the_derivative_of_a_tanh():
+    rng = np.random.default_rng(0)
+    features, rows = rng.standard_normal((30, 4)), rng.standard_normal((3, 4))
+    pulls = rng.standard_normal((30, 3))
+    steepness = 1.5 / np.abs(features @ rows.T).mean(axis=0)
+
+    def height(at):
+        return float((pulls * np.tanh(features @ at.T * steepness)).sum())
+
+    thresholds = _Thresholds(features.astype(np.float32), rows.astype(np.float32))
+    found = thresholds.ascent(pulls.astype(np.float32))
+    wanted = np.empty_like(rows)
+    for place in np.ndindex(rows.shape):
+        step = np.zeros_like(rows)
+        step[place] = 1e-5
+        wanted[place] = (height(rows + step) - height(rows - step)) / 2e-5
+    assert np.abs(wanted).max() > 0.5
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+    assert np.array_equal(thresholds.words, ah.BinaryCodes.from_bools(features @ rows.T >= 0).words)
 
 
 @pytest.mark.parametrize("items", [None, np.array([1, 2, 5, 8])])
@@ -173,15 +194,22 @@ def test_the_reference_level_refines_as_well(side):
     assert found == pytest.approx(wanted, abs=0.03)
 
 
-def test_a_large_database_is_seen_in_parts(monkeypatch):
-    problem = problem_of(FREE, n=400)
+@pytest.mark.parametrize("side", SIDES)
+def test_a_large_database_is_seen_in_parts(side, monkeypatch):
     monkeypatch.setattr("asymhash.learn.refine._MOST_ITEMS", 100)
-    for side in SIDES:
-        some = problem_of(side, n=400)
-        start = random_rows(some)
-        reached = precision(some, *refine(some, start, np.random.default_rng(0)))
-        assert reached > precision(some, start, some.first_codes(start)) + 0.08
-    assert problem.real.similarity.n_items > 100
+    seen = []
+
+    def pulls(queries, items, similar, slopes):
+        seen.append((len(queries), len(items)))
+        return _pulls(queries, items, similar, slopes)
+
+    monkeypatch.setattr("asymhash.learn.refine._pulls", pulls)
+    problem = problem_of(side, n=400)
+    start = random_rows(problem)
+    reached = precision(problem, *refine(problem, start, np.random.default_rng(0)))
+    assert reached > precision(problem, start, problem.first_codes(start)) + 0.08
+    assert len(seen) > 20 and all(min(sizes) <= 100 or 100 in sizes for sizes in seen)
+    assert {100} <= {size for sizes in seen for size in sizes}
 
 
 # ---- synthetic queries
@@ -217,8 +245,24 @@ def test_synthetic_queries_have_the_true_neighbours():
         lambda X: ah.similarity.neighbors(2.0 * X, average=9),
         lambda X: ah.similarity.neighbors(X[:, :3], average=9),
         lambda X: ah.similarity.neighbors(X[::-1], average=9),
+        # Nothing to tell by: hardly any point has a neighbour but itself.
+        lambda X: ah.similarity.neighbors(X / np.linalg.norm(X, axis=1, keepdims=True), average=0.05),
+        # Somebody's own list, which says what it likes of where it is from.
+        lambda X: own_list(X, {"kind": "neighbors", "radius": 0.5}),
+        lambda X: own_list(X, {"kind": "neighbors", "radius": 0.5, "rule": "mine"}),
+        lambda X: own_list(X, {"kind": "neighbors", "radius": -1.0, "rule": "pooled"}),
     ],
-    ids=["labels", "matrix", "scaled", "fewer features", "another order"],
+    ids=[
+        "labels",
+        "matrix",
+        "scaled",
+        "fewer",
+        "another order",
+        "too few",
+        "no rule",
+        "no such rule",
+        "radius",
+    ],
 )
 def test_without_a_known_distance_there_are_no_synthetic_queries(similarity):
     X = points(90)
@@ -262,6 +306,58 @@ def test_a_bad_descent_is_not_chosen(side, draw):
         precision(problem, found.rows, found.codes) > precision(problem, bad, problem.first_codes(bad)) + 0.1
     )
     assert asked == ([] if draw else [160])
+
+
+def test_a_good_descent_is_kept_and_a_remembering_one_is_not():
+    """The judges are new queries: a code that fits the real ones by heart does not impress them."""
+    problem = problem_of(FREE, n=300)
+    rows, codes = refine(problem, random_rows(problem), np.random.default_rng(0))
+    good = Greedy(rows, codes)
+    # Few queries of many items, and codes that are at their optimum for these queries alone.
+    X, Q = points(3000, seed=2), points(150, seed=3)
+    similarity = ah.similarity.neighbors(Q, X, average=6)
+    hasher = ah.LinV(24, random_state=0).fit(X, similarity, queries=Q)
+    plain = ah.LinV(24, refine=False, random_state=0).fit(X, similarity, queries=Q)
+    new = points(800, seed=4)
+    truth = ah.similarity.neighbors(new, X, radius=similarity.radius)
+    found, greedy = (
+        ah.average_precision(fit.encode_queries(new), fit.database_codes_, truth) for fit in (hasher, plain)
+    )
+    assert found > 1.2 * greedy
+    chosen = best_refined(
+        problem, good, descend=lambda part, rng: good, may_change_scale=False, rng=np.random.default_rng(0)
+    )
+    assert precision(problem, chosen.rows, chosen.codes) > precision(problem, rows, codes) - 0.02
+
+
+def test_the_chosen_unit_of_the_loss_is_part_of_the_model():
+    X, y = points(200), np.arange(200) % 5
+    scales = {ah.LinV(6, random_state=seed).fit(X, y).model_.objective.scale for seed in range(6)}
+    assert scales <= {0.5, 1.0, 2.0} and len(scales) > 1
+    given = ah.LinV(6, loss_scale=1.5, random_state=0).fit(X, y)
+    assert given.model_.objective.scale == 1.5
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+@pytest.mark.parametrize("method", METHODS)
+def test_vectors_of_any_kind_and_other_queries(method, dtype):
+    X, Q = ((points(n, seed=n) * 200 + 100).astype(dtype) for n in (160, 60))
+    hasher = method(6, n_epochs=1, random_state=0).fit(X, queries=Q)
+    truth = ah.similarity.neighbors(Q, X, average=8)
+    assert (
+        ah.average_precision(hasher.encode_queries(Q), hasher.database_codes_, truth)
+        > 2 * truth.share_positive
+    )
+
+
+def test_a_whole_truncation_is_the_fit_itself():
+    hasher = ah.LinV(5, random_state=0).fit(points(60))
+    assert hasher.truncate(5).model_ is hasher.model_
+    with pytest.raises(
+        ah.errors.UnsupportedOperation, match=r"n_bits=3, or with refine=False, whose fits hold"
+    ):
+        hasher.truncate(3)
+    assert not hasher.nests and ah.LinV(refine=False).nests and ah.LSH().nests
 
 
 def test_a_little_refinement_uses_the_given_pool_alone(monkeypatch):

@@ -1,7 +1,8 @@
 """A small seeded part of benchmarks/accuracy.py: one seed of what the whole tables, means of several, must reach.
 
-RECORDED and REFINED are what seed 0 gave when they were written, RECORDED without refinement of all bits together: step AP with the exact rule of the radius and anchored AP with that of
-the authors' code. Instruction levels sum in different orders, which moves a cell by up to .015.
+RECORDED and REFINED are what seed 0 gave when they were written, RECORDED without refinement of all bits together: step
+AP with the exact rule of the radius and anchored AP with that of the authors' code. Instruction levels sum in different
+orders, which moves a cell by up to .015.
 """
 
 import numpy as np

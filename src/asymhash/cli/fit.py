@@ -48,6 +48,7 @@ __all__ = ["fit"]
 )
 @key_option
 @click.option("--pca", type=click.IntRange(min=1), help="Keep so many principal components first.")
+@click.option("--no-refine", is_flag=True, help="Only the paper's optimisation: one bit after the other.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same model."
 )
@@ -68,6 +69,7 @@ def fit(  # noqa: PLR0913 - one parameter for each option
     queries: Path | None,
     key: str | None,
     pca: int | None,
+    no_refine: bool,
     seed: int,
     output: Path,
     force: bool,
@@ -92,7 +94,9 @@ def fit(  # noqa: PLR0913 - one parameter for each option
     query_vectors = None
     if queries is not None:
         query_vectors = read_checked(queries, key=key, where="--queries", n_features=database.shape[1])
-    hasher = row.create(bits, random_state=seed, pca=pca)
+    if no_refine and not row.takes_queries:
+        raise UsageError(f"--method {row.name} has nothing to refine, got --no-refine. Leave it out.")
+    hasher = row.create(bits, random_state=seed, pca=pca, refine=False if no_refine else None)
     relation = None
     if row.learns_similarity:
         note("Finding what is similar ...", quiet=quiet)

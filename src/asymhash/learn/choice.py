@@ -2,8 +2,9 @@
 
 Few bits have many local optima: at 8 bits AP differs by up to .03 with the start alone. So a few starts are refined
 for a few epochs each, in a few units of the loss, on a part of the problem that is large enough to tell them apart, and
-the best goes on with all of it. What judges is pooled average precision: of synthetic queries that nobody learned from
-together with the real ones where the similarity is a distance, else of a fifth of the real ones, held out.
+the best goes on with all of it. What judges is pooled average precision of queries that nobody learned from: synthetic
+ones where the similarity is a distance, else a fifth of the real ones, held out. These learn with the others in
+the end, so that it is the scout, not the result, that they have judged.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from asymhash.codes import BinaryCodes
 from asymhash.evaluate import average_precision
 from asymhash.learn.refine import OWN, SHARED, Pool, Refinement, Rows, Signs, refine, refine_a_little
 from asymhash.rotation import best_rotation
-from asymhash.similarity.similarity import stacked
 
 __all__ = ["Greedy", "Refined", "best_refined"]
 
 Ids = NDArray[np.int64]
 
-# A part of this many queries and items tells starts apart as well as the whole.
-_PART = 4000
-_N_JUDGES = 2500
+# A part of this many queries and items tells starts apart as well as the whole, if the judges have some similar items
+# in it: of a sparse similarity the part has more items, up to a bound.
+_PART, _MOST_ITEMS = 4000, 65536
+_N_JUDGES, _JUDGED_PAIRS = 2500, 5000
 _HELD_OUT, _FEWEST_HELD_OUT = 0.2, 8
 _SCOUT_EPOCHS, _SHARED_EPOCHS = 5, 8
 # Rotations differ by .01 of AP at 8 bits, and cost next to nothing; the best of a few is taken.
@@ -102,7 +103,7 @@ def best_refined(
         Of everything random.
     """
     part = _part_of(problem, greedy, descend, rng)
-    if part is None:  # too few queries to choose by
+    if part is None:  # too few queries or similar pairs to choose by
         rows, codes = refine(problem, greedy.rows, rng)
         return Refined(rows, codes, problem.scale, "refined greedy")
     scales = [problem.scale * factor for factor in (_scales(problem) if may_change_scale else (1.0,))]
@@ -138,13 +139,16 @@ def _part_of(
     rng: np.random.Generator,
 ) -> _Part | None:
     similarity = problem.real.similarity
-    queries, items = (_some(n, rng) for n in similarity.shape)
+    n_judges = _N_JUDGES if problem.draw is not None else _HELD_OUT * min(_PART, similarity.n_queries)
+    n_needed = _JUDGED_PAIRS / max(n_judges * similarity.share_positive, 1e-9)
+    queries = _some(similarity.n_queries, _PART, rng)
+    items = _some(similarity.n_items, int(np.clip(n_needed, _PART, _MOST_ITEMS)), rng)
     if problem.draw is not None:
         part = problem.part(queries, items)
         assert part.draw is not None
-        fresh = part.draw(_N_JUDGES, rng)
-        features = np.concatenate([part.real.features, fresh.features])
-        judges = Pool(features, stacked([part.real.similarity, fresh.similarity]))
+        # Not the real queries as well: free codes remember them, and the greedy ones most of all. With 1000 queries of
+        # 10,000 items they judged a code of AP .064 for new queries better than one of .154.
+        judges = part.draw(_N_JUDGES, rng)
         if judges.similarity.n_positives == 0:
             return None
         return _Part(part, items, Greedy(greedy.rows, greedy.codes[:, items]), judges)
@@ -157,9 +161,9 @@ def _part_of(
     return _Part(part, items, descend(part, rng), judges)
 
 
-def _some(n: int, rng: np.random.Generator) -> Ids:
+def _some(n: int, most: int, rng: np.random.Generator) -> Ids:
     """Numbers of all, or of a random part where there are more."""
-    return np.arange(n) if n <= _PART else np.sort(rng.choice(n, _PART, replace=False))
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _starts(part: _Part, pool: Pool, rng: np.random.Generator) -> Iterator[tuple[str, Rows]]:

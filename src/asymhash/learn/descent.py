@@ -47,11 +47,12 @@ class BitRecord:
     n_bits, total_bits : int
         Bits learned so far, and wanted.
     objective : float
-        Mean loss over all pairs, in the unit (`loss_scale`) of this length.
+        Mean loss over all pairs, in the unit (`loss_scale`) of this length; after a refinement in the unit that it
+        chose, `model_.objective.scale`.
     threshold : float
         theta.
     seconds : float
-        Time of this bit alone.
+        Time of this bit alone; of the last bit with the refinement of all.
     start : str
         Which start of the new bit was kept, "random" or "rank_one"; after a refinement, of all bits: "greedy" (this
         descent's result), "rotation" or "symmetric", with "refined" before it where that gained.

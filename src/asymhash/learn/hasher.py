@@ -127,8 +127,11 @@ class ObjectiveHasher(BaseHasher):
 
     @property
     def nests(self) -> bool:
-        """Whether a fit holds every shorter one: without `refine`, which learns all bits for one length."""
+        """Whether a fit with these parameters holds every shorter one: without `refine`."""
         return not self.refine
+
+    def _or_nesting(self) -> str:
+        return ", or with refine=False, whose fits hold every shorter one"
 
     def _database_side(self, task: Task, preparation: Preparation, query: LinearSide) -> Side:
         """Return what the database's bits may be: a linear map, the queries' own side where both are the same items."""

@@ -61,9 +61,9 @@ _N_SYNTHETIC, _N_SERVED = 2500, 10
 _MOST_ITEMS = 32768
 # Sweeps over V at the end; a third changes hardly a bit.
 _LAST_SWEEPS = 3
-# Codes of more bits than this take a sweep every other epoch: it costs half of the time there, and one for each gains
+# Codes of more bits than this are swept every other epoch: it costs half of the time there, and one for each gains
 # nothing at 32 bits, .004 of AP at 16.
-_SHORT_BITS = 16
+_OFTEN_SWEPT_BITS = 16
 
 
 class Pool(NamedTuple):
@@ -127,11 +127,11 @@ class Refinement:
         """The loss in its unit."""
         return scaled(self.loss, self.scale)
 
-    def pool(self, rng: np.random.Generator) -> Pool:
+    def pool(self, rng: np.random.Generator, n_synthetic: int = _N_SYNTHETIC) -> Pool:
         """All real queries, and fresh synthetic ones."""
         if self.draw is None:
             return self.real
-        fresh = self.draw(_N_SYNTHETIC, rng)
+        fresh = self.draw(n_synthetic, rng)
         features = np.concatenate([self.real.features, fresh.features])
         return Pool(features, stacked([self.real.similarity, fresh.similarity]))
 
@@ -145,19 +145,16 @@ def refine(problem: Refinement, start: Rows, rng: np.random.Generator) -> tuple[
     rows, v = _unit_rows(start), problem.first_codes(start)
     pool = problem.pool(rng)
     n_epochs = int(np.clip(_N_STEPS * _BATCH // len(pool.features), _FEWEST_EPOCHS, _N_EPOCHS))
+    n_pools = 1 if problem.draw is None else -(-n_epochs // _N_SERVED)
     steps = _Adam(rows, n_epochs * _n_batches(pool))
-    for first in range(0, n_epochs, _N_SERVED):
-        if first and problem.draw is not None:
+    for number, epochs in enumerate(np.array_split(np.arange(n_epochs), n_pools)):
+        if number:
             pool = problem.pool(rng)
-        n_served = min(_N_SERVED, n_epochs - first)
-        rows, v = _climb(problem, pool, rows, v, steps, n_served, rng)
+        rows, v = _climb(problem, pool, rows, v, steps, len(epochs), rng)
     if problem.side == FREE:
-        # Codes are kept for ever, so they may cost one pool more than rows did.
+        # Codes are kept for ever, so they may cost more synthetic queries than rows did.
         if problem.draw is not None:
-            more = problem.pool(rng), problem.draw(_N_SYNTHETIC, rng)
-            pool = Pool(
-                np.concatenate([part.features for part in more]), stacked([part.similarity for part in more])
-            )
+            pool = problem.pool(rng, 2 * _N_SYNTHETIC)
         v = _Codes(problem, pool, v).settled(rows, v)
     return rows, v
 
@@ -182,7 +179,7 @@ def _climb(
 ) -> tuple[Rows, Signs]:
     """Epochs on one pool; the codes returned are those of the rows returned."""
     codes, theta = _Codes(problem, pool, v), None
-    n_between = 1 if problem.n_bits <= _SHORT_BITS else 2
+    n_between = 1 if problem.n_bits <= _OFTEN_SWEPT_BITS else 2
     for epoch in range(n_epochs):
         if epoch % n_between == 0:
             v, theta = codes.follow(rows, v, theta)
@@ -289,11 +286,11 @@ def _epoch(
     words = _words(v) if problem.side == FREE else None
     for chosen in np.array_split(rng.permutation(len(pool.features)), _n_batches(pool)):
         similar = _positives(pool.similarity, chosen, seen)
-        u = _Sigmoid(pool.features[chosen], rows.query)
+        u = _Thresholds(pool.features[chosen], rows.query)
         if words is not None:
             rows = steps.take(rows, (u.ascent(_pulls(u.words, words, similar, slopes)), None))
             continue
-        w = _Sigmoid(database, rows.query if rows.database is None else rows.database)
+        w = _Thresholds(database, rows.query if rows.database is None else rows.database)
         ascent = u.ascent(_pulls(u.words, w.words, similar, slopes))
         other = w.ascent(_pulls(w.words, u.words, _transposed(similar, len(w.words)), slopes))
         rows = steps.take(rows, (ascent + other, None) if problem.side == SHARED else (ascent, other))
@@ -326,8 +323,8 @@ def _transposed(positives: Positives, n_items: int) -> Positives:
     return by_item.indptr.astype(np.int64), by_item.indices.astype(np.int32)
 
 
-class _Sigmoid:
-    """Codes of features by rows, and the way back through the sign, taken for a tanh of about unit slope."""
+class _Thresholds:
+    """Codes of features by rows, and the way back through the sign, which is taken for a tanh there."""
 
     def __init__(self, features: Floats, rows: Floats) -> None:
         self._features = features
@@ -354,8 +351,8 @@ def _pulls(
 def _slopes(problem: Refinement, theta: float) -> tuple[Floats, Floats]:
     """G at every distance, (dissimilar, similar): how fast the loss of a pair falls as its inner product grows.
 
-    Half the fall of the loss from one distance to the next but one; at the ends from the last to itself. Adam sees no
-    common factor, so the largest is made 1.
+    Differences of the loss between the distances on either side; at the ends the table goes on as a straight line. Adam
+    sees no common factor, so the largest is made 1.
     """
     tables = pair_loss(problem.n_bits, theta, problem.beta, problem.scaled_loss)
     falls = []

@@ -217,6 +217,7 @@ def stacked(parts: Sequence[Similarity]) -> Similarity:
         [[0], *(part.indptr[1:] + start for part, start in zip(parts, starts[:-1], strict=True))]
     )
     indices = np.concatenate([part.indices for part in parts])
+    indices.flags.writeable = False  # so that nobody copies them again
     n_queries = sum(part.n_queries for part in parts)
     return Similarity(indptr, indices, (n_queries, parts[0].n_items), origin=parts[0].origin)
 
