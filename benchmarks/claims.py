@@ -192,7 +192,16 @@ def print_claims(scores: Scores) -> None:
             print(f"| {data} | " + " | ".join(map(_words_of, row)) + " |")
         lost = [cell for cell in found if cell.difference < 0]
         print(f"\n{len(found)} cells, {len(lost)} below zero.")
-    _print_double(scores)
+    _print_pairs(
+        scores,
+        "Lin:V with k bits / the symmetric twin with 2k, step AP",
+        [(f"{k} / {2 * k} bits", ("lin-v", k), ("symmetric", 2 * k)) for k in BITS if 2 * k in BITS],
+    )
+    _print_pairs(
+        scores,
+        "Lin:V / the same without refinement, step AP",
+        [(f"{k} bits", ("lin-v", k), ("lin-v, greedy", k)) for k in BITS],
+    )
     _print_targets(scores)
 
 
@@ -203,23 +212,29 @@ def _words_of(cell: Cell) -> str:
     )
 
 
-def _mean(scores: Scores, data: str, method: str, bits: int, kind: str) -> tuple[float, float, int]:
-    values = [score[kind] for (*names, _), score in scores.items() if tuple(names) == (data, method, bits)]
-    return (float(np.mean(values)), float(np.std(values)), len(values)) if values else (np.nan, np.nan, 0)
+def _of_seeds(scores: Scores, data: str, method: str, bits: int) -> dict[int, float]:
+    """Step AP of a cell by seed."""
+    cell = (data, method, bits)
+    return {seed: score["step_pairs"] for (*names, seed), score in scores.items() if tuple(names) == cell}
 
 
-def _print_double(scores: Scores) -> None:
-    print("\n### Lin:V with k bits against the symmetric twin with 2k, step AP\n")
-    pairs = [(bits, 2 * bits) for bits in BITS if 2 * bits in BITS]
-    print("| data | " + " | ".join(f"{k} / {double} bits" for k, double in pairs) + " |")
+def _print_pairs(
+    scores: Scores, title: str, pairs: Iterable[tuple[str, tuple[str, int], tuple[str, int]]]
+) -> None:
+    """Print two cells beside each other for every data set, over the seeds that both have."""
+    pairs = list(pairs)
+    print(f"\n### {title}\n")
+    print("| data | " + " | ".join(name for name, _, _ in pairs) + " |")
     print("| --- " * (len(pairs) + 1) + "|")
     for data in DATA:
-        if _mean(scores, data, "symmetric", 16, "step_pairs")[2]:
-            row = [
-                f"{_mean(scores, data, 'lin-v', k, 'step_pairs')[0]:.3f} / "
-                f"{_mean(scores, data, 'symmetric', double, 'step_pairs')[0]:.3f}"
-                for k, double in pairs
-            ]
+        row = []
+        for _, first, second in pairs:
+            one, other = (_of_seeds(scores, data, *cell) for cell in (first, second))
+            seeds = sorted(one.keys() & other.keys())
+            if seeds:
+                means = (np.mean([values[seed] for seed in seeds]) for values in (one, other))
+                row.append(" / ".join(f"{mean:.3f}" for mean in means))
+        if row:
             print(f"| {data} | " + " | ".join(row) + " |")
 
 
@@ -228,13 +243,13 @@ def _print_targets(scores: Scores) -> None:
     print("| data | seeds | " + " | ".join(f"{bits} bits" for bits in TARGET_BITS) + " |")
     print("| --- " * (len(TARGET_BITS) + 2) + "|")
     for data, targets in TARGETS.items():
-        means = [_mean(scores, data, "lin-v", bits, "step_pairs") for bits in TARGET_BITS]
-        if means[0][2]:
+        found = [list(_of_seeds(scores, data, "lin-v", bits).values()) for bits in TARGET_BITS]
+        if all(found):
             row = [
-                f"{mean:.3f} +- {spread:.3f} ({target})"
-                for (mean, spread, _), target in zip(means, targets, strict=True)
+                f"{np.mean(values):.3f} +- {np.std(values):.3f} ({target})"
+                for values, target in zip(found, targets, strict=True)
             ]
-            print(f"| {data} | {means[0][2]} | " + " | ".join(row) + " |")
+            print(f"| {data} | {len(found[0])} | " + " | ".join(row) + " |")
 
 
 def main(options: argparse.Namespace) -> int:
