@@ -36,6 +36,8 @@ class NestedModels(BaseEstimator):
     def truncate(self, n_bits: int) -> Self:
         """Return the hasher of fewer bits that this fit passed through; a shorter fit gives exactly the same.
 
+        Only where the method `nests`: `LSH`, and `LinV`, `LinLin` and `SymmetricLinear` with `refine=False`.
+
         Parameters
         ----------
         n_bits : int

@@ -29,7 +29,7 @@ __all__ = ["evaluate"]
 
 _DEFAULT_BITS = (8, 16, 32)
 # An option of the other way to call would be ignored, so it is refused.
-_ONLY_WITH_SOURCE = ("methods", "bits", "seeds", "rule", "train_items", "max_queries", "pca", "jobs")
+_ONLY_WITH_SOURCE = ("methods", "bits", "seeds", "rule", "train_items", "max_queries", "pca", "no_refine", "jobs")
 _ONLY_WITH_MODEL = ("queries", "database", "stored_codes", "radius", "labels", "tags", "query_labels")
 
 
@@ -62,6 +62,7 @@ _ONLY_WITH_MODEL = ("queries", "database", "stored_codes", "radius", "labels", "
     help="How many of the other items are queries.",
 )
 @click.option("--pca", type=click.IntRange(min=1), help="Keep so many principal components first.")
+@click.option("--no-refine", is_flag=True, help="Only the paper's optimisation, where a method has more.")
 @jobs_option
 @click.option("--model", type=ExistingFile, help="Measure this model instead of learning.")
 @click.option("--queries", type=ExistingFile, help="With --model: the vectors of the queries.")
@@ -175,6 +176,7 @@ def _trials(source: str, key: str | None, options: dict[str, Any]) -> list[Trial
             method,
             bits,
             pca=options["pca"],
+            parameters=(("refine", False),) if options["no_refine"] and METHODS[method].takes_queries else (),
         )
         for seed in range(options["seeds"])
         for method in dict.fromkeys(options["methods"] or METHODS)

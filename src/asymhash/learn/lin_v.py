@@ -41,7 +41,8 @@ class LinV(ObjectiveHasher):
         Loss of one pair. With few similar pairs the hinge wants beta near 1: at .7 it is content to call all pairs
         dissimilar.
     loss_scale : float, optional
-        Unit in which the loss counts inner products. None: the paper's 1 up to 16 bits, sqrt(n_bits) / 4 beyond, as
+        Unit in which the loss counts inner products. None: the paper's 1 up to 16 bits (the refinement tries
+        half and, for labels, double too; `model_.objective.scale` tells), sqrt(n_bits) / 4 beyond, as
         inner products spread; there the paper's unit looks at ever fewer pairs, and free codes fit them too closely
         (decision 006).
     n_random_starts : int, default 3
@@ -51,8 +52,9 @@ class LinV(ObjectiveHasher):
     n_epochs : int, default 10
         Epochs of SGD for one row of W_q.
     refine : bool, default True
-        Refine all bits together after the descent over single bits, from the best of several starts: .02 to .06 more
-        AP for new queries. False is the paper's optimisation, whose codes are part of one another (`truncate`).
+        Refine all bits together after the descent over single bits, from the best of several starts: .01 to .07 more
+        AP for new queries, at 2 to 20 times the time. False is the paper's optimisation, whose codes are part of one
+        another (`truncate`).
     pca : int, optional
         Learn on at most so many principal components. Without refinement use it above some 100 features: the
         rank-one start of a new bit overfits there.
@@ -74,9 +76,9 @@ class LinV(ObjectiveHasher):
     Notes
     -----
     Time grows with n_bits squared and the number of pairs (below 20 bits or so with the number of items instead);
-    memory is that of the vectors and the list of similar pairs. The refinement takes 3 times the descent's time at 64
-    bits, 5 at 32 bits and 0.4 s more at 8 bits, for 1000 items. With `refine=False` codes of every length are kept, for
-    `truncate`: up to n_bits / 2 times those of the longest.
+    memory is that of the vectors and the list of similar pairs. For 1000 items the refinement makes a fit 2.5 times as
+    long at 64 bits, 4 times at 32 bits, and 0.4 s longer at 8 bits; for a million a few minutes longer. With
+    `refine=False` codes of every length are kept, for `truncate`: up to n_bits / 2 times those of the longest.
 
     Where similar means near (`similarity.neighbors` of the vectors given to `fit`, or no y), the refinement makes
     training queries of its own.
