@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 
 import asymhash as ah
-from asymhash.baselines import itq
+from asymhash.rotation import best_rotation
 
 
 def components(n=150, k=6, seed=0):
@@ -32,7 +32,7 @@ def slow_rotation(values, n_iterations, rng):
 @pytest.mark.parametrize("n_iterations", [0, 1, 7])
 def test_the_rotation_is_that_of_alternating_signs_and_procrustes(n_iterations):
     values = components()
-    found = itq._rotation(values, 6, n_iterations, np.random.default_rng(3))
+    found = best_rotation(values, n_iterations, np.random.default_rng(3))
     np.testing.assert_allclose(found.T @ found, np.eye(6), atol=1e-12)
     np.testing.assert_allclose(
         found, slow_rotation(values, n_iterations, np.random.default_rng(3)), atol=1e-9
@@ -43,7 +43,7 @@ def test_what_the_signs_lose_falls_with_every_iteration():
     values = components()
     losses = []
     for n_iterations in range(12):
-        rotation = itq._rotation(values, 6, n_iterations, np.random.default_rng(1))
+        rotation = best_rotation(values, n_iterations, np.random.default_rng(1))
         rotated = values @ rotation
         losses.append(float(np.linalg.norm(signs(rotated) - rotated)))
     assert all(after <= before + 1e-9 for before, after in itertools.pairwise(losses))

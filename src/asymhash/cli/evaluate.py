@@ -29,7 +29,17 @@ __all__ = ["evaluate"]
 
 _DEFAULT_BITS = (8, 16, 32)
 # An option of the other way to call would be ignored, so it is refused.
-_ONLY_WITH_SOURCE = ("methods", "bits", "seeds", "rule", "train_items", "max_queries", "pca", "no_refine", "jobs")
+_ONLY_WITH_SOURCE = (
+    "methods",
+    "bits",
+    "seeds",
+    "rule",
+    "train_items",
+    "max_queries",
+    "pca",
+    "no_refine",
+    "jobs",
+)
 _ONLY_WITH_MODEL = ("queries", "database", "stored_codes", "radius", "labels", "tags", "query_labels")
 
 
